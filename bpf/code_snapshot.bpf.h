@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Snapshots of transient code: which method stood at an address when the sample was taken. Dynamic methods live for
- * microseconds and their memory is used again at once; whoever looks later finds another one there.
+ * microseconds and their memory is used again at once. A reader that looks later finds another one there.
  */
 #ifndef CLRSAMPLER_CODE_SNAPSHOT_BPF_H_
 #define CLRSAMPLER_CODE_SNAPSHOT_BPF_H_

@@ -99,7 +99,7 @@ struct bpf_iter_meta {
 	struct seq_file *seq;
 } RELOCATED;
 
-/* What an iterator over tasks gets. */
+/* The context of an iterator over tasks. */
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task; /* NULL: that was the last one */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a MethodDesc says of its method: src/coreclr/vm/method.hpp. */
+/* The words of a MethodDesc about its method: src/coreclr/vm/method.hpp. */
 #ifndef CLRSAMPLER_METHOD_DESC_BPF_H_
 #define CLRSAMPLER_METHOD_DESC_BPF_H_
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What all hooks in runtimes share: the arguments of the function that was called, and who called it.
+ * The parts that all hooks in runtimes share: the arguments of the function that was called, and the thread that called
+ * it.
  *
  * A hit is made in the context of the calling thread, and a sample may interrupt it: nothing is shared with the sampler
  * but counters of which each has its own. Every hit ends in exactly one of wire_counters' hook counts.
@@ -40,10 +41,10 @@ struct hook_caller {
 };
 
 /*
- * A program decides how often it collects and compiles. What it may cost the ring and the agent is bounded: a
- * bucket of hits, which fills all the time. An empty one sends nothing until an eighth of a second's worth is there, so
- * that what is sent are pauses as a whole, and not every other event of each. Two CPUs may take the same hit out of it
- * at the same time: the bound is no exact one.
+ * A program decides how often it collects and compiles. Its cost for the ring and the agent is bounded: a bucket of
+ * hits, which fills all the time. An empty one sends nothing until an eighth of a second's worth is there, so that what
+ * is sent are pauses as a whole, and not every other event of each. Two CPUs may take the same hit out of it at the
+ * same time: the bound is no exact one.
  */
 static __always_inline bool within_rate_limit(struct hook_caller *caller, __u64 now)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which events are sent of those that each have a size: bytes, or nanoseconds. The larger one is, the more likely it is
- * sent, so that each that is sent stands for as much. They are chosen at random, so that no rhythm of a program can
- * meet a rhythm of ours; at low rates it is all of them.
+ * Chooses the events that are sent among those that each have a size: bytes, or nanoseconds. The larger one is, the
+ * more likely it is sent, so that each that is sent stands for as much. They are chosen at random, so that no rhythm of
+ * a program can meet a rhythm of ours; at low rates it is all of them.
  */
 #ifndef CLRSAMPLER_SAMPLING_PACE_BPF_H_
 #define CLRSAMPLER_SAMPLING_PACE_BPF_H_
 
 #include "shared_maps.bpf.h"
 
-/* What an event that stands for itself alone weighs: WIRE_ALLOCATION_ONE, WIRE_WAIT_ONE. */
+/* The weight of an event that stands for itself alone: WIRE_ALLOCATION_ONE, WIRE_WAIT_ONE. */
 #define PACE_ONE 256
 
 /* Constants: some `sent` / `thinning` events of one CPU in `window_ns`. */

@@ -112,7 +112,7 @@ struct async_layouts_map {
 };
 extern struct async_layouts_map async_layouts SEC(".maps");
 
-/* What a process may still report of its hooks, and what of it was not sent. */
+/* The number of hits that a process may still report, and of those that were not sent. */
 struct event_rate_limit {
 	__u64 process_start_ns;
 	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */
@@ -138,7 +138,7 @@ struct hook_others_map {
 };
 extern struct hook_others_map hook_others SEC(".maps");
 
-/* What a process has allocated since it was first seen. */
+/* The bytes that a process has allocated since it was first seen. */
 struct allocation_sum {
 	__u64 process_start_ns;
 	__u64 bytes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who is running: numbers as the agent's pid namespace shows them, and a start time that tells reused numbers apart. */
+/*
+ * Tells which task is running: numbers as the agent's pid namespace shows them, and a start time that tells reused
+ * numbers apart.
+ */
 #ifndef CLRSAMPLER_TASK_IDENTITY_BPF_H_
 #define CLRSAMPLER_TASK_IDENTITY_BPF_H_
 

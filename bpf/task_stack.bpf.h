@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The stacks of the current task, of the kernel and of its user code, from the registers that it entered the kernel
- * with. */
+/*
+ * Takes the stacks of the current task, of the kernel and of its user code. They begin at the registers that it entered
+ * the kernel with.
+ */
 #ifndef CLRSAMPLER_TASK_STACK_BPF_H_
 #define CLRSAMPLER_TASK_STACK_BPF_H_
 
@@ -64,8 +66,8 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, void *ctx
 }
 
 /*
- * What return probes took off the stack, or on arm64 out of the link register: ours, which are on functions that
- * suspend a runtime, and those of others, which may stand on any.
+ * The returns that return probes took off the stack, or on arm64 out of the link register. Some are ours, on functions
+ * that suspend a runtime. Others may stand on any function.
  */
 static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
 {

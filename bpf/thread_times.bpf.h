@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is known of each thread that is followed: since when it runs or waits, its sums, and the wait that is to be
- * told.
+ * The times of each thread that is followed: since when it runs or waits, its sums, and the wait that is to be told.
  *
  * A thread may migrate while it waits, so all of it is stored with its task.
  */
@@ -15,7 +14,7 @@ extern const volatile __u32 only_tgid;	     /* in the initial pid namespace; 0: 
 extern const volatile __u64 min_wait_ns;     /* shorter parts only add to their thread's sums */
 extern volatile __u64 waits_began_ns;	     /* a thread that was there then has waited or run since then */
 
-/* What is known of a thread: the times of its present state, and its sums. */
+/* The times of a thread's present state, and its sums. */
 struct thread_times {
 	__u64 since_ns; /* when it left its CPU, or got one; 0: not seen yet */
 	__u64 woken_ns; /* in a wait: when it became runnable; 0: it has not */
@@ -27,7 +26,7 @@ struct thread_times {
 	__u64 waits;
 	__u32 waiting; /* it is off its CPU */
 	__u32 blocked; /* it has left because there was nothing to do for it */
-	/* Of the wait at hand, or the last one: */
+	/* The wait at hand, or the last one: */
 	__u32 pending; /* it is told, and was not yet */
 	__u32 blocked_weight;
 	__u32 runnable_weight;
@@ -102,7 +101,7 @@ static __always_inline bool is_runnable(struct task_struct *task)
 	return !task->state;
 }
 
-/* What a thread did before it was seen is known as little as what it did before all of this began. */
+/* The time of a thread before it was seen is known as little as the time before all of this began. */
 static __always_inline void see(struct thread_times *times, struct task_struct *task)
 {
 	__u64 born = task->start_time;

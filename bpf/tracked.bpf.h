@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which processes are followed. */
+/* Tells which processes are followed. */
 #ifndef CLRSAMPLER_TRACKED_BPF_H_
 #define CLRSAMPLER_TRACKED_BPF_H_
 

@@ -6,7 +6,7 @@
 #include "shared_maps.bpf.h"
 
 /*
- * All three are global functions, which the verifier checks once each and not once per call: one step inlined into a
+ * All three are global functions, which the verifier checks once each and not once per call. One step inlined into a
  * loop of 512 exceeds the million instructions that it accepts, and a plain loop of 1024 calls still costs each start
  * of the agent 10 ms. They find their state in the scratch of `cpu`.
  *

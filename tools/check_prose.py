@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Checks documents and texts of manual pages for plain English: length of sentences, fragments, long cells and long lines.
+"""Checks documents, texts of manual pages, messages, help, comments of headers and texts of pages for plain English.
+
+Length of sentences, fragments, programs that are "who", words of history, long cells and long lines are found.
 
 usage: check_prose.py [--wrap | --means] REPOSITORY      exit status 1 and one line for each thing that is wrong
-  --wrap    fills every paragraph to 120 columns, and checks nothing
-  --means   prints how many words a sentence of each document has, and checks nothing
+  --wrap    fills every paragraph of documents to 120 columns, and checks nothing
+  --means   prints how many words a sentence of each text has, and checks nothing
 """
 import argparse
 import pathlib
 import sys
 
+from prose import sources
 from prose.rules import complaints, mean
 from prose.wrapping import wrapped
 
@@ -38,6 +41,13 @@ def main():
             for line, complaint in complaints(text):
                 print(f"{name}:{line}: {complaint}")
                 found += 1
+    if chosen.means:
+        for name, words in sources.means(chosen.repository).items():
+            print(f"{words:5.1f} {name}")
+    elif not chosen.wrap:
+        for name, line, complaint in sources.complaints(chosen.repository):
+            print(f"{name}:{line}: {complaint}")
+            found += 1
     return 1 if found else 0
 
 

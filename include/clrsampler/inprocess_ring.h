@@ -1,4 +1,4 @@
-// What passes between the profiler library inside a .NET process and the agent: a ring of records in a memfd, and the
+// The interface between the profiler library inside a .NET process and the agent: a ring of records in a memfd, and the
 // message by which the agent hands it over. The one header that both sides include; nothing but fixed-width fields.
 //
 // The library writes records and the agent takes them out. Both have the memory mapped and writable, so neither may
@@ -19,7 +19,7 @@ namespace clrsampler
 
 inline constexpr uint64_t kInprocessMagic = 0x31474e4952524c43; // "CLRRING1" in memory
 inline constexpr size_t kInprocessHeaderBytes = 4096;
-// Of the part behind the header; a power of two.
+// The size of the part behind the header; a power of two.
 inline constexpr uint64_t kMinInprocessCapacity = 64 << 10;
 inline constexpr uint64_t kMaxInprocessCapacity = 1 << 30;
 
@@ -41,7 +41,7 @@ static_assert(offsetof(InprocessRingHeader, reserved) == 64);
 static_assert(offsetof(InprocessRingHeader, returned) == 128);
 static_assert(offsetof(InprocessRingHeader, lost) == 192);
 
-// What happened. The names are those of ICorProfilerCallback. In brackets: values, then texts.
+// The kind of event. The names are those of ICorProfilerCallback. In brackets: values, then texts.
 enum class InprocessKind : uint32_t {
 	kPadding = 0,			// up to the end of the ring, since the next record did not fit there
 	kThreadCreated = 1,		// [ThreadID]

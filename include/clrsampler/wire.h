@@ -61,7 +61,7 @@ enum wire_kind {
 	WIRE_WAKER_STACK = 18, /* struct wire_cpu_sample, of the waker and the time of a wire_wait that will follow */
 };
 
-/* What a runtime did: functions of it that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
+/* The functions of a runtime that uprobes sit on. `values` of struct wire_runtime_event in brackets. */
 enum wire_hook {
 	WIRE_HOOK_SUSPEND = 1, /* ThreadSuspend::SuspendEE was called [SUSPEND_REASON] */
 	WIRE_HOOK_SUSPENDED,   /* it returns: all managed threads stand still */
@@ -113,8 +113,8 @@ enum wire_stop {
 };
 
 /*
- * What became of the hits of the sampler, one per CPU. hits = idle + filtered + sent + all drops, always. A hit that
- * the kernel suppressed (another tracing program was running on that CPU) is in none of them: it shows only against the
+ * The fates of the hits of the sampler, one per CPU. hits = idle + filtered + sent + all drops, always. A hit that the
+ * kernel suppressed (another tracing program was running on that CPU) is in none of them: it shows only against the
  * time.
  */
 struct wire_counters {
@@ -134,8 +134,8 @@ struct wire_counters {
 	__u64 hook_rate_limited; /* of a process that has had its share */
 	__u64 hook_summed;	 /* allocations that only add to their process's sum */
 	/*
-	 * Of parts of waits (struct wire_wait) that have ended: waits = wait_short + wait_passed_over + wait_kept.
-	 * Records are as many as the kept ones at most, since one has both parts of a wait.
+	 * Counts of parts of waits (struct wire_wait) that have ended: waits = wait_short + wait_passed_over +
+	 * wait_kept. Records are as many as the kept ones at most, since one has both parts of a wait.
 	 */
 	__u64 waits;
 	__u64 wait_short;	/* below the threshold */
@@ -175,13 +175,13 @@ struct wire_header {
  *	word	return address, [frame address + 8]
  * and, unless user_words is 0, one tail: a word with frame address 0 and a count, then that many words of what lies
  * above the last frame (with no frame at all: from sp). A frame whose gap could not be read is sent without it, and a
- * tail that would cross into unreadable memory ends with its first page, or is empty. Of a long gap the first and the
- * last words are sent: the first end in a frame that is none (WIRE_FRAME_WORDS_ONLY), whose two words are words like
- * those before it; the next gap is then what lies right below its frame. The outermost frame may have return address
+ * tail that would cross into unreadable memory ends with its first page, or is empty. The first and the last words of a
+ * long gap are sent. The first end in a frame that is none (WIRE_FRAME_WORDS_ONLY), whose two words are words like
+ * those before it. The next gap is then the memory right below its frame. The outermost frame may have return address
  * 0.
  * Where the chain broke, the walk may have gone on at a frame that a word on the stack points to, since native code
- * that keeps data in the frame pointer saves it there: such a frame is marked, and whether it is one only unwind data
- * can tell.
+ * that keeps data in the frame pointer saves it there. Such a frame is marked, and only unwind data can tell whether it
+ * is one.
  * Both architectures keep {frame pointer, return address} pairs in a chain: rbp on x86-64, x29 on arm64.
  */
 struct wire_cpu_sample {
@@ -208,9 +208,9 @@ struct wire_cpu_sample {
 };
 
 /*
- * What stood at a code address at the moment of the sample, for code that the runtime may free and replace: behind the
- * user words, one for each of `snapshots`. `identity` is the first bytes of its code header (debug, exception and GC
- * information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be,
+ * The code that stood at an address at the moment of the sample, for code that the runtime may free and replace: behind
+ * the user words, one for each of `snapshots`. `identity` is the first bytes of its code header (debug, exception and
+ * GC information, MethodDesc, number of unwind infos, the first): other bytes are another method, the same ones may be,
  * too. So what unwinding needs of the method is here as well: it may be gone when user space comes to look.
  */
 struct wire_code_snapshot {
@@ -249,7 +249,7 @@ struct wire_runtime_event {
 
 /*
  * Words of the thread's stack that may hold the time at which the compilation began: for each place that is known, the
- * word there and the one below it. Which of them does, if any, user space finds out (profile/jit_start.h).
+ * word there and the one below it. User space finds out which of them does, if any (profile/jit_start.h).
  */
 #define WIRE_START_PLACES 2
 #define WIRE_START_WORDS (2 * WIRE_START_PLACES)
@@ -258,8 +258,8 @@ struct wire_runtime_event {
 #define WIRE_START_PLACE_1 (-296)
 
 /*
- * A method has been compiled, or compileMethod has refused to. Of compilations that an exception ends nothing is sent
- * but their beginning; that of one that is done has the same thread and method_info. Without a name the record ends
+ * A method has been compiled, or compileMethod has refused to. A compilation that an exception ends sends nothing but
+ * its beginning. The beginning of one that is done has the same thread and method_info. Without a name the record ends
  * before it: header.size is WIRE_COMPILED_WITHOUT_NAME.
  */
 struct wire_compiled {
@@ -278,8 +278,8 @@ struct wire_compiled {
 	__u64 start_words[WIRE_START_WORDS]; /* 0: could not be read, or arm64 */
 	char comm[16];			     /* of the thread; empty where nobody reports single compilations */
 	/*
-	 * Of a dynamic method, NUL-terminated, possibly cut; else empty. Where nobody reports single compilations it is
-	 * read only if the process was sampled since this one began.
+	 * The name of a dynamic method, NUL-terminated, possibly cut; else empty. Where nobody reports single
+	 * compilations it is read only if the process was sampled since this one began.
 	 */
 	char name[64];
 };
@@ -287,8 +287,8 @@ struct wire_compiled {
 
 /*
  * Where a value is when a probe is hit. A cookie that a probe is attached with has three of these, 21 bits each: those
- * of bytes, heap and object, the first in the lowest bits; of each the kind is in the upper two bits, the number, which
- * is signed, in the other ones.
+ * of bytes, heap and object, the first in the lowest bits. Each has its kind in the upper two bits, and the number,
+ * which is signed, in the other ones.
  */
 enum wire_place {
 	WIRE_PLACE_NONE = 0,	 /* it is not known */
@@ -299,7 +299,7 @@ enum wire_place {
 #define WIRE_PLACE_BITS 21
 #define WIRE_PLACE_NUMBER_BITS 19
 
-/* Which heap an object is in. */
+/* The heap that an object is in. */
 #define WIRE_HEAP_SMALL 0
 #define WIRE_HEAP_LARGE 1
 #define WIRE_HEAP_PINNED 2
@@ -339,7 +339,7 @@ struct wire_allocation {
 #define WIRE_WAIT_ONE 256
 
 /*
- * A thread has waited and runs again. What it waited for came after blocked_ns; until it had a CPU it took runnable_ns
+ * A thread has waited and runs again. The end of its wait came after blocked_ns; until it had a CPU it took runnable_ns
  * more. Both parts are chosen each for itself, with a weight in 1 / WIRE_WAIT_ONE; 0: the part is not chosen. Totals
  * are the thread's, from the time that it was first seen: all that it did, sent or not, this wait included.
  */
@@ -367,7 +367,7 @@ struct wire_wait {
 	char waker_comm[16];
 };
 
-/* What a thread was at when the tracing ended: read from the iterator over tasks. */
+/* The state of a thread when the tracing ended: read from the iterator over tasks. */
 #define WIRE_OPEN_KERNEL_FRAMES 32
 struct wire_open_wait {
 	struct wire_wait wait; /* totals with the part that goes on; header: time_ns alone */
@@ -435,7 +435,7 @@ struct wire_transient_code {
 	__u16 unwind_data;    /* not 0: snapshots hold unwind data; code of arm64 keeps frame records and needs none */
 	__u16 method_flags;   /* offset in the MethodDesc */
 	__u16 dynamic_name;   /* offset in the MethodDesc of a dynamic method */
-	/* What follows is the kernel's; 0 at first. */
+	/* All that follows is the kernel's; 0 at first. */
 	__u64 woken_ns;	     /* when it last woke user space for a heap that it had not heard of */
 	__u64 sampled_ns;    /* when the process was last sampled */
 	__u32 compiled_page; /* the last page that code was compiled to, if there is nothing to tell of it */

@@ -7,8 +7,8 @@
 #define WIRE_MAX_ASYNC_OBJECTS 31
 #define WIRE_MAX_ASYNC_ROOTS 12
 /*
- * Words that are copied of an object: the MethodTable, the fields of a Task (7 on .NET 8 to 11), and what follows them
- * in the box of a state machine: the machine, or a pointer to it (8 to 10 words from the beginning).
+ * The words that are copied of an object: the MethodTable, the fields of a Task (7 on .NET 8 to 11), and what follows
+ * them in the box of a state machine. That is the machine, or a pointer to it (8 to 10 words from the beginning).
  */
 #define WIRE_ASYNC_WORDS 9
 
@@ -18,7 +18,7 @@
 /*
  * An object that leads to the awaiters of what runs on the stack, as it was at the moment of the sample: the box of
  * what runs, and from there one awaiter after the other. Behind the replaced returns, in the order in which they were
- * met. What kind of object it is follows from its MethodTable, which stays where it is.
+ * met. The kind of object follows from its MethodTable, which stays where it is.
  */
 struct wire_async_object {
 	__u64 address; /* | WIRE_ASYNC_ROOT */

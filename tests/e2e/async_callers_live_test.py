@@ -22,6 +22,8 @@ RUNTIME_ASYNC = "11.0.0"
 STOPPED = "[the world is stopped]"
 # Of the chains at least so many are whole.
 RIGHT = 0.99
+# Kind of event, mode of the program, time. Wall is CPU time and waits, which have their own.
+EVENTS = (("alloc", "burn", "4s"), ("exception", "throw", "4s"), ("off-cpu", "sleep", "12s")) + ((("wall", "sleep", "12s"),) if runtimes.MATRIX else ())
 
 
 def without_arguments(name):
@@ -117,7 +119,7 @@ class AsyncCallersTest(harness.LiveTest):
 
     def test_events(self):
         # Of a wait that has not ended with the recording no awaiters are known: some 12 here.
-        for event, mode, seconds in (("alloc", "burn", "4s"), ("exception", "throw", "4s"), ("off-cpu", "sleep", "12s"), ("wall", "sleep", "12s")):
+        for event, mode, seconds in EVENTS:
             for version, program in self.programs(mode):
                 with self.subTest(version=version, event=event), program as target:
                     target.signal(signal.SIGHUP)

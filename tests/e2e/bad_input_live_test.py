@@ -97,6 +97,7 @@ class HostileTest(harness.LiveTest):
 class HostileJitdumpTest(HostileTest):
     NEEDS = ("minijit",)
 
+    @harness.in_matrix
     def test_records_after_good_ones(self):
         for what, tail in HOSTILE_RECORDS.items():
             with self.subTest(what), harness.Target([harness.MINIJIT, "--seconds", "300"]) as target:

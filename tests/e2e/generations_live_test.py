@@ -153,18 +153,21 @@ class GenerationsTest(harness.LiveTest):
     def test_collectible_contexts(self):
         self.each("alc", 1)
 
+    @harness.in_matrix
     def test_collectible_contexts_perf_map_only(self):
         self.each("alc", 3)
 
     def test_collectible_contexts_at_reused_addresses(self):
         self.each("alc-reuse", 1)
 
+    @harness.in_matrix
     def test_collectible_contexts_at_reused_addresses_perf_map_only(self):
         self.each("alc-reuse", 3)
 
     def test_dynamic_methods_at_reused_addresses(self):
         self.each("lcg", 1)
 
+    @harness.in_matrix
     def test_dynamic_methods_at_reused_addresses_perf_map_only(self):
         self.each("lcg", 3)
 

@@ -543,6 +543,22 @@ class LiveTest(unittest.TestCase):
         self.assertNotRegex(result.err, re.compile("terminate called|Segmentation|AddressSanitizer|runtime error:|Check failed|Aborted"))
 
 
+def in_matrix(case):
+    """A test, or a class of tests, that `ctest -L matrix` alone runs: too long for every change. By its name it runs anywhere."""
+    case.in_matrix = True
+    return case
+
+
+class _SelectingLoader(unittest.TestLoader):
+    def getTestCaseNames(self, testCaseClass):
+        names = super().getTestCaseNames(testCaseClass)
+        if runtimes.MATRIX:
+            return names
+        if getattr(testCaseClass, "in_matrix", False):
+            return []
+        return [name for name in names if not getattr(getattr(testCaseClass, name), "in_matrix", False)]
+
+
 class _TimedResult(unittest.TextTestResult):
     """Says of each test how long it took."""
 
@@ -558,8 +574,10 @@ class _TimedResult(unittest.TextTestResult):
 def main():
     """Entry of each test file: unittest, but an all-skipped run ends with CTest's skip status."""
     runner = unittest.TextTestRunner(verbosity=2, resultclass=_TimedResult)
-    program = unittest.main(module="__main__", exit=False, testRunner=runner)
+    program = unittest.main(module="__main__", exit=False, testRunner=runner, testLoader=_SelectingLoader())
     result = program.result
+    if result.testsRun == 0 and not result.skipped:
+        sys.exit("error: no test was selected")
     if not result.wasSuccessful():
         sys.exit(1)
     # A class whose setUpClass skips counts as one skip and no test.

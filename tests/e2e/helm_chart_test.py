@@ -33,6 +33,7 @@ EVERYTHING = ("--set", "podMonitor.enabled=true,podMonitor.labels.release=promet
               "--set", "tokenSecret.name=clrsampler-token,tlsSecret=clrsampler-tls,configSecret.name=clrsampler-config",
               "--set", "push.url=https://pyroscope.example,push.by=process,extraArgs={--frequency=199}",
               "--set", "otlp.url=grpcs://collector.example:4317,otlp.by=process,otlp.caSecret=collector-ca",
+              "--set", "criSocket=/run/containerd/containerd.sock",
               "--set", "history.hostPath=,priorityClassName=system-node-critical,imagePullSecrets[0].name=registry",
               "--set", "podLabels.team=a,podAnnotations.note=b,serviceAccount.annotations.c=d,extraEnv[0].name=LANG,extraEnv[0].value=C.UTF-8",
               "--set", "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key=metadata.name,"
@@ -145,6 +146,19 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(volume["secret"]["items"], [{"key": "ca.crt", "path": os.path.basename(authority)}])
         self.assertFalse([argument for argument in container_of(render())["args"] if "otlp" in argument])
 
+    def test_the_container_runtime_is_asked_on_demand(self):
+        kinds = render()
+        self.assertFalse([argument for argument in container_of(kinds)["args"] if "cri" in argument])
+        self.assertEqual([volume["name"] for volume in pod_of(kinds)["volumes"]], ["state"])
+        kinds = render("--set", "criSocket=/run/containerd/containerd.sock")
+        (socket,) = (argument.split("=", 1)[1] for argument in container_of(kinds)["args"] if argument.startswith("--cri-socket="))
+        (mount,) = (mount for mount in container_of(kinds)["volumeMounts"] if mount["mountPath"] == os.path.dirname(socket))
+        (volume,) = (volume for volume in pod_of(kinds)["volumes"] if volume["name"] == mount["name"])
+        # A socket that is made anew is another file: the folder stays.
+        self.assertEqual(volume["hostPath"], {"path": "/run/containerd", "type": "Directory"})
+        self.assertIs(mount["readOnly"], True)
+        self.assertEqual(os.path.basename(socket), "containerd.sock")
+
     def test_the_version_is_the_program_s(self):
         with open(os.path.join(CHART, "Chart.yaml"), encoding="utf-8") as f:
             chart = yaml.safe_load(f)
@@ -154,7 +168,7 @@ class ChartTest(unittest.TestCase):
         self.assertTrue(container_of(render())["image"].endswith(":" + version))
 
     def test_a_misspelt_value_is_refused(self):
-        for wrong in ("podMonitr.enabled=true", "history.hostpath=/x", "push.by=host", "otlp.by=host", "otlp.url=ftp://x", "port=0", "tokenSecret.nam=a"):
+        for wrong in ("podMonitr.enabled=true", "history.hostpath=/x", "push.by=host", "otlp.by=host", "otlp.url=ftp://x", "criSocket=containerd.sock", "criSocket=/containerd.sock", "port=0", "tokenSecret.nam=a"):
             done = run_helm("template", "profiler", CHART, "--set", wrong)
             self.assertNotEqual(done.returncode, 0, wrong)
             self.assertIn(re.split(r"[.=]", wrong)[0], done.stderr)

@@ -96,6 +96,7 @@ class HookBudgetTest(harness.LiveTest):
         within = [line for line in seen if line["time_ns"] > end - (SECONDS - 1) * 1e9]
         self.assertGreaterEqual(counts["pauses"], 0.95 * len(within) - 2)
 
+    @harness.in_matrix
     def test_a_storm_beside_the_one_that_is_recorded_pays_no_more_either(self):
         """Probes are in a file: all that map it run into them, unless one process alone is recorded and the kernel can bind them to it."""
         version = VERSIONS[-1]

@@ -44,6 +44,9 @@ class HtmlPageTest(page_test_case.PageTestCase):
         out = self.check_in_browser("time_browser_test.mjs", pictures=PICTURES, TIMED_PAGE=page, TIMED_JSON=path, **more)
         print(next((line for line in out.splitlines() if "day: map" in line), ""))
 
+    def test_table_in_the_browser(self):
+        self.check_in_browser("table_browser_test.mjs")
+
     def test_waits_in_the_browser(self):
         self.check_in_browser("waits_browser_test.mjs")
 

@@ -175,15 +175,18 @@ class HttpServerTest(unittest.TestCase):
         self.assertTrue(self.server.raw(head + b"x" * 1_000_000).startswith((b"HTTP/1.1 405", b"")))
 
     def test_malformed_and_huge_requests(self):
-        for data in (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"\x00" * 4096, b"GET / HTTP/9.9\r\n\r\n",
-                     b"GET / HTTP/1.1\r\n\r\n", b"GET http://evil/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                     b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                     b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000 + b"\r\n\r\n",
-                     b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 100_000 + b"\r\n",
-                     b"GET /api/profile?pid=%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /%ff HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                     b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
-                     b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"):
-            answer = self.server.raw(data)
+        requests = (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"\x00" * 4096, b"GET / HTTP/9.9\r\n\r\n",
+                    b"GET / HTTP/1.1\r\n\r\n", b"GET http://evil/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                    b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                    b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000 + b"\r\n\r\n",
+                    b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 100_000 + b"\r\n",
+                    b"GET /api/profile?pid=%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /%ff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                    b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+                    b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
+        # The server waits for the rest of some of them, so they come at the same time.
+        with concurrent.futures.ThreadPoolExecutor(5) as clients:
+            answers = list(clients.map(self.server.raw, requests))
+        for data, answer in zip(requests, answers):
             self.assertTrue(answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4", b"HTTP/1.1 5")), (data[:60], answer[:200]))
         long_target = "/api/profile?comm=" + "a" * 9000
         self.assertIn(self.server.get(long_target)[0], (400, 414, 431))

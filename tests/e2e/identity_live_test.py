@@ -115,14 +115,14 @@ class IdentityTest(harness.LiveTest):
         self.assertEqual(attributes["service.name"], "published-shop")
         self.assertEqual(attributes["service.version"], "1.2", "the environment knows more")
         self.assertNotIn("k8s.pod.name", attributes)
-        self.assertNotIn("publishes about itself", said)
+        self.assertNotIn("process context of process", said)
 
     def test_a_hostile_publisher_is_a_notice(self):
         for mode in ("huge", "garbage", "nowhere"):
             with self.subTest(mode=mode), self.program(mode) as target:
                 attributes, said = self.recorded(target)
                 self.assert_environment(attributes)
-                self.assertIn(f"what process {target.host_pid} ", said)
+                self.assertIn(f"the process context of process {target.host_pid} ", said)
 
     def test_one_that_changes_all_the_time_is_left_alone(self):
         with self.program("changing") as target:

@@ -23,6 +23,8 @@ from watcher import truth_of
 
 COUNT, THREADS = 200, 4
 ROUNDS = int(os.environ.get("CLRSAMPLER_LIBRARY_ROUNDS", "10"))
+# What a busy machine leaves unread for seconds stays in the runtime, so that nothing of the stream is lost.
+ROOM = ("--buffer", "256")
 LIBRARY = os.path.join(os.path.dirname(harness.AGENT), "libclrsampler_profiler.so")
 ARM64_LIBRARY = os.path.join(os.environ.get("CLRSAMPLER_ARM64_BUILD", os.path.join(runtimes.SOURCE, "build", "aarch64")), "libclrsampler_profiler.so")
 OTHER_PROFILER = os.environ.get("OTHER_PROFILER", "")
@@ -83,7 +85,7 @@ class CountsTest(LibraryTest):
         def check(version):
             # Without tiers nothing is compiled in the background, at the edge of the program's time.
             with program(version, count=COUNT, megabytes=4, env={"DOTNET_TieredCompilation": "0"}) as target:
-                with Events(target.host_pid) as stream, Events(target.host_pid, "--with-library") as library:
+                with Events(target.host_pid, *ROOM) as stream, Events(target.host_pid, "--with-library") as library:
                     target.signal(signal.SIGHUP)
                     truth = truth_of(target)
                     ours, theirs = library.finish(), stream.finish()
@@ -395,9 +397,10 @@ class MuslTest(LibraryTest):
         """As many collections, suspensions and compilations as the event stream has between the same two moments, but for those at the edge."""
         for version in musl.SELECTED:
             with self.subTest(version=version), musl.workload(version, "gc", "--seconds", "120") as target:
-                with Events(target.host_pid) as stream, Events(target.host_pid, "--with-library") as library:
+                with Events(target.host_pid, *ROOM) as stream, Events(target.host_pid, "--with-library") as library:
                     target.use_cpu(1)
                     ours, theirs = library.finish(), stream.finish()
+                    self.assertNotIn("lost", stream.said() + library.said())
                 begin = max(events[0]["time_ns"] for events in (ours, theirs))
                 end = min(events[-1]["time_ns"] for events in (ours, theirs))
                 counts, others = (collections.Counter(event["event"] for event in events if begin <= event["time_ns"] <= end)

@@ -11,6 +11,7 @@ import time
 import forms
 import harness
 import runtimes
+from control_group import ControlGroup
 
 
 def run(*arguments, prefix=(), agent=None, timeout=150):
@@ -228,34 +229,20 @@ class SurroundingsTest(harness.LiveTest):
             self.assertGreater(len(report["host"]), 8)
 
     def test_containers_by_their_control_group(self):
-        root = "/sys/fs/cgroup"
-        if os.path.exists(os.path.join(root, "unified")):
-            root = os.path.join(root, "unified")
         identifier = "0123456789abcdef" * 4
         uid = "0a1b2c3d_4e5f_6789_abcd_ef0123456789"
-        path = os.path.join(root, f"clrsampler-test-{os.getpid()}", f"kubepods-burstable-pod{uid}.slice", f"cri-containerd-{identifier}.scope")
         try:
-            os.makedirs(path)
+            group = ControlGroup(f"kubepods-burstable-pod{uid}.slice", f"cri-containerd-{identifier}.scope")
         except OSError as error:
             self.unavailable(f"no control group can be made: {error}")
-        try:
-            with harness.workload("10.0.14", "burn", "--seconds", 120, env={"HOSTNAME": "shop-7d9f-x"}) as target:
-                with open(os.path.join(path, "cgroup.procs"), "w") as f:
-                    f.write(str(target.host_pid))
-                container = listed(target.host_pid)["container"]
-                self.assertEqual(container, {"label": "shop-7d9f-x", "runtime": "containerd", "id": identifier, "name": "shop-7d9f-x",
-                                             "pod_uid": uid.replace("_", "-"), "qos": "burstable", "service": ""})
-                result = harness.record("--pid", str(target.host_pid), "--duration", "1s")
-                (process,) = result.stats["processes"]
-                self.assertEqual((process["container"], process["container_id"]), ("shop-7d9f-x", identifier))
-        finally:
-            for folder in (path, os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
-                for _ in range(50):
-                    try:
-                        os.rmdir(folder)
-                        break
-                    except OSError:
-                        time.sleep(0.1)
+        with group, harness.workload("10.0.14", "burn", "--seconds", 120, env={"HOSTNAME": "shop-7d9f-x"}) as target:
+            group.add(target.host_pid)
+            container = listed(target.host_pid)["container"]
+            self.assertEqual(container, {"label": "shop-7d9f-x", "runtime": "containerd", "id": identifier, "name": "shop-7d9f-x",
+                                         "pod_uid": uid.replace("_", "-"), "qos": "burstable", "service": ""})
+            result = harness.record("--pid", str(target.host_pid), "--duration", "1s")
+            (process,) = result.stats["processes"]
+            self.assertEqual((process["container"], process["container_id"]), ("shop-7d9f-x", identifier))
 
     def test_the_table_is_for_people(self):
         with harness.workload("10.0.14", "idle", "--seconds", 120) as target:

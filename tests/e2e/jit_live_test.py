@@ -105,6 +105,7 @@ class JitTest(harness.LiveTest):
         self.assertTrue(all("Loops::JitMethods" in " ".join(event["callers"]) for event in stubs))
         print(f"    {version}: {len(compiled)} compilations, {named} named, {dict(tiers)}; {len(with_caller)} of {len(foreground)} with their caller", flush=True)
 
+    @harness.in_matrix
     def test_single_file(self):
         """Runtime and compiler are in one image."""
         argv = deployments.publish("single-file", SINGLE_FILE)
@@ -179,6 +180,7 @@ class StormTest(harness.LiveTest):
                 roles = [frames for frames, _ in result.profile.stacks if any(re.match(r"\[jit \S", f) for f in frames)]
                 self.assertGreater(len(roles), 20, "samples in the compiler say what it compiled")
 
+    @harness.in_matrix
     def test_probe_returns_after_the_storm(self):
         version = runtimes.PACKED_VERSIONS[-1]
         self.need_runtime(version)

@@ -2,6 +2,7 @@
 """`clrsampler stacks` says which lock each thread waits for and who holds it, and which threads wait for each other
 (tests/apps/waits/Deadlocks.cs)."""
 import json
+import os
 import subprocess
 import time
 
@@ -80,6 +81,30 @@ class LockHoldersTest(harness.LiveTest):
                     kind, holder, _ = WAITS[name]
                     (line,) = [line for line in lines[1:3] if line.startswith(f"  {name} (")]
                     self.assertRegex(line, rf"waits for the monitor of a {kind}, which thread {holder} \(\d+\) holds, in {method}$")
+
+    def test_locks_ends_with_who_holds_what(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        expected = {**WAITS, **LOCK_WAITS}
+        with Program(version, "deadlock") as program:
+            deadline = time.monotonic() + SETTLED_SECONDS
+            while True:
+                done = subprocess.run([harness.AGENT, "locks", "--pid", str(program.pid), "--duration", "2s", "--json"], stdout=subprocess.PIPE,
+                                      check=True, text=True, timeout=120)
+                held = json.loads(done.stdout)["held_at_end"]
+                names = {int(tid): open(f"/proc/{program.pid}/task/{tid}/comm", encoding="utf-8").read().strip()
+                         for tid in os.listdir(f"/proc/{program.pid}/task")}
+                waits = {one["comm"]: ((wait := one["waits_for"]).get("type") or wait["lock"], names.get(wait.get("holder")), wait.get("entered"))
+                         for one in held}
+                if waits == expected:  # the threads stand where they will stay
+                    break
+                self.assertLess(time.monotonic(), deadline, held)
+            self.assertEqual({one["comm"]: one["method"] for one in held if one["comm"] in METHODS}, METHODS)
+            self.assertEqual({one["comm"] for one in held if "deadlock" in one}, {"stock keeper", "book keeper"})
+            text = subprocess.run([harness.AGENT, "locks", "--pid", str(program.pid), "--duration", "1s"], stdout=subprocess.PIPE,
+                                  check=True, text=True, timeout=120).stdout
+            end = text[text.index("at the end:\n"):]
+            self.assertRegex(end, r"\ndeadlock: the threads ")
+            self.assertRegex(end, r"\nthread customer \(\d+\) waits for the monitor of a Waits\.Stock, which thread stock keeper \(\d+\) holds")
 
     def test_threads_that_hand_a_monitor_to_each_other_are_never_deadlocked(self):
         other = {"owner one": "owner two", "owner two": "owner one"}

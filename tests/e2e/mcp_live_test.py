@@ -85,7 +85,7 @@ class McpTest(harness.LiveTest):
         self.assertIn("`Shop.Stock.Reserve`", waits)
         self.assertIn("`Shop.Cache.Rebuild`", delays)
         self.assertRegex(pauses_of_cpu, r"[1-9]\d* pauses took ")
-        self.assertIn("`Shop.Cache.Rebuild`", pauses_of_cpu.partition("## What delayed the pauses")[2])
+        self.assertIn("`Shop.Cache.Rebuild`", pauses_of_cpu.partition("## Methods that delayed the pauses")[2])
         self.assertIn("has neither pauses nor compilations. `clrsampler record --pid PID -o cpu.json` keeps them", without)
         self.assertEqual(answers[0]["structuredContent"]["sections"][0]["id"], "coverage")
 
@@ -102,7 +102,7 @@ class McpTest(harness.LiveTest):
         self.assertIn("`Shop.Cache.Rebuild`", pauses)
         self.assertIn("## Thread pool", waits)
         self.assertIn("`Shop.Cache.Rebuild`", top)
-        self.assertIn("## What delayed the pauses", whole)
+        self.assertIn("## Methods that delayed the pauses", whole)
 
     def empty(self):
         path = os.path.join(self.folder, "empty.folded")

@@ -82,6 +82,8 @@ def packed(groups, number, fixed=False):
 
 def any_value(data):
     for number, value in fields(data):
+        if number == 5:
+            return [any_value(item) for _, item in fields(value)]
         return value.decode() if number == 1 else value
     return None
 

@@ -17,7 +17,6 @@ import gzip
 import http.server
 import json
 import os
-import queue
 import socket
 import ssl
 import subprocess
@@ -27,6 +26,7 @@ import time
 
 import harness
 import otlp_check
+import raw_server
 
 HTTP_PATH = "/v1development/profiles"
 TAKES = {"take", "partial", "garbage", "slow", "endless"}
@@ -179,34 +179,10 @@ class GrpcReceiver(Receiver):
         self.folder.cleanup()
 
 
-class RawReceiver:
-    """Takes connections and says these bytes, whatever comes; then it says nothing more. `connections`: how many came."""
-
+class RawReceiver(raw_server.RawServer):
     def __init__(self, says, scheme):
-        self.says, self.connections, self.open = says, 0, queue.Queue()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        super().__init__(says, socket.create_server(("127.0.0.1", 0)))
         self.url = f"{scheme}://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.thread = threading.Thread(target=self.accept)
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                one, _ = self.listener.accept()
-                self.connections += 1
-                self.open.put(one)
-                with contextlib.suppress(OSError):
-                    one.sendall(self.says)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join()
-        while not self.open.empty():
-            self.open.get().close()
 
 
 def make_certificate(folder):

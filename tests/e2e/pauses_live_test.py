@@ -247,7 +247,7 @@ class CulpritTest(PauseTest):
 
     def test_what_delays_nobody(self):
         for mode in ("delay-idle", "delay-sleep", "delay-pinvoke", "delay-copy"):
-            for version in VERSIONS:
+            for version in runtimes.newest():
                 with self.subTest(version=version, mode=mode):
                     truth, pauses, _, _ = self.run_mode(version, mode)
                     # Under a millisecond is scheduling. More is too, where a thread has no CPU: the one that asks, or one that is to stop.

@@ -56,6 +56,7 @@ class PerfMapLeaseTest(harness.LiveTest):
                     self.assertGreater(self.jit_names(result), 200, result)
                     self.check_nothing_left(target, result)
 
+    @harness.in_matrix
     def test_methods_compiled_afterwards_are_written_nowhere(self):
         for version in VERSIONS:
             with self.subTest(version=version):
@@ -67,6 +68,7 @@ class PerfMapLeaseTest(harness.LiveTest):
                     target.use_cpu(1)  # some thousand methods
                     self.check_nothing_left(target, result)
 
+    @harness.in_matrix
     def test_a_map_that_the_target_was_started_with_is_not_touched(self):
         with harness.workload(runtimes.INSTALLED, "jit", "--seconds", 300, perf_map=3) as target:
             time.sleep(1.2)
@@ -110,6 +112,7 @@ class PerfMapLeaseTest(harness.LiveTest):
                     self.assertEqual(status, 0)
                     target.truth()  # it was not harmed: it does its work and ends with 0
 
+    @harness.in_matrix
     def test_a_map_beyond_the_cap_is_switched_off(self):
         with harness.workload(runtimes.INSTALLED, "jit", "--seconds", 300) as target:
             time.sleep(1.2)
@@ -157,6 +160,7 @@ class PerfMapLeaseTest(harness.LiveTest):
             self.assertGreater(self.jit_names(result), 100, result)
             self.check_nothing_left(target, result)
 
+    @harness.in_matrix
     def test_without_diagnostics_the_reason_is_said(self):
         with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 300, env={"DOTNET_EnableDiagnostics": "0"}) as target:
             time.sleep(1.2)

@@ -245,6 +245,7 @@ class AccessTest(harness.LiveTest):
                 service.wait_for_log("sampling this host")
                 self.assertEqual(service.stop(), 0)
 
+    @harness.in_matrix
     def test_a_flood_over_tcp_stays_within_the_budget(self):
         service = self.serve()
         answers = self.flood(service, as_user(), f"{service.address[0]}:{service.address[1]}", PROFILE, "")

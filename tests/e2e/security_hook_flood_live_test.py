@@ -2,7 +2,7 @@
 """Programs that collect and compile without end, of a user who may do nothing else, beside `clrsampler serve`: the rate of the host stays what it
 is, and no sample is lost. Probes stay in (`--hook-budget 0`), so that all of it reaches the agent's own limits.
 
-CLRSAMPLER_FLOOD_SECONDS: how long (20)."""
+CLRSAMPLER_FLOOD_SECONDS: how long (60)."""
 import contextlib
 import os
 import time
@@ -11,7 +11,7 @@ import harness
 import runtimes
 from service import Service
 
-SECONDS = float(os.environ.get("CLRSAMPLER_FLOOD_SECONDS", "20"))
+SECONDS = float(os.environ.get("CLRSAMPLER_FLOOD_SECONDS", "60"))
 FREQUENCY = 99
 # Each compiles or collects as fast as its share of a CPU lets it.
 FLOODS = ("flood-jit", "flood-jit", "flood-jit", "flood-jit", "expr", "expr", "flood-gc", "flood-gc")

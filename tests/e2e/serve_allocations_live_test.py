@@ -86,6 +86,7 @@ class ServeAllocationsTest(harness.LiveTest):
             again, by_timeline_again = of_history()
             self.assertEqual((again, by_timeline_again), (stacks, by_timeline))
 
+    @harness.in_matrix
     def test_a_rate_that_probes_can_not_follow_is_estimated(self):
         with Service() as service, Program(NEWEST, 1000) as program:
             process, before = self.wait_until_counted(service, program)
@@ -96,6 +97,7 @@ class ServeAllocationsTest(harness.LiveTest):
                   f"the agent takes {100 * share:.1f} % of a CPU", flush=True)
             self.assert_within(abs(seen / truth["total"] - 1), 0.4, f"{seen} bytes are told of {truth['total']}")
 
+    @harness.in_matrix
     def test_a_trigger_fires_once(self):
         with Service("--trigger", "alloc>20MB/s", "--trigger", "alloc>5GB/s") as service, Program(NEWEST, 50) as program:
             self.wait_until_counted(service, program)
@@ -111,6 +113,7 @@ class ServeAllocationsTest(harness.LiveTest):
             self.assertIn("Allocations.Order", {row["type"] for row in allocations if row["pid"] == program.pid})
             self.assertGreater(sum(row["bytes"] for row in allocations), 100e6)
 
+    @harness.in_matrix
     def test_go_tool_pprof_asks_for_the_next_seconds(self):
         pprof = pprof_tool()
         with Service() as service, Program(NEWEST, 50) as program:
@@ -125,6 +128,7 @@ class ServeAllocationsTest(harness.LiveTest):
             self.assertRegex(done.stdout, r"Allocations\.Program\.\w+|long\[\]")
             program.process.stdout.readline()
 
+    @harness.in_matrix
     def test_it_can_be_left_out(self):
         with Service("--no-allocations") as service, Program(NEWEST, 50) as program:
             service.wait_for_windows(2)

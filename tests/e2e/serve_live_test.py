@@ -202,6 +202,7 @@ class ServeTest(harness.LiveTest):
                 self.assertEqual([line["pid"] for line in lines], [target.host_pid], lines)
                 self.assertGreater(sum(cores > 0 for cores in lines[0]["cores"]), 0)
 
+    @harness.in_matrix
     def test_a_program_that_pauses_or_compiles_without_end_has_its_share_and_no_more(self):
         # Without a budget for hooks, what the agent takes of them is bounded all the same. With it there is nothing left to bound.
         for mode, budget in (("flood-gc", 0), ("flood-jit", 0), ("flood-jit", 0.3)):
@@ -335,6 +336,7 @@ class OperationTest(harness.LiveTest):
                 self.assertEqual(service.stop(), 0)
                 self.assertLess(time.monotonic() - begin, patience)
 
+    @harness.in_matrix
     def test_programs_that_come_and_go_leave_little(self):
         """CLRSAMPLER_PROGRAMS (40): so many different ones of 9 MB, each of which runs four times for a moment."""
         if shutil.which("strip") is None:

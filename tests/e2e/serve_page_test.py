@@ -31,6 +31,9 @@ class ServePageTest(page_test_case.PageTestCase):
         if PICTURES:
             page_test_case.shrink(PICTURES, "serve-page")
 
+    def test_lanes_in_the_browser(self):
+        self.check_in_browser("serve_lanes_browser_test.mjs")
+
 
 if __name__ == "__main__":
     harness.main()

@@ -143,6 +143,7 @@ class SymbolServerTest(harness.LiveTest):
     def test_hanging_debuginfod_server(self):
         self.check_hanging("debuginfod+")
 
+    @harness.in_matrix
     def test_hanging_ssqp_server(self):
         self.check_hanging("ssqp+")
 
@@ -158,6 +159,7 @@ class SymbolServerTest(harness.LiveTest):
         self.assertIn("libspin.so", message)
         self.assertEqual([name for name in os.listdir(self.cache) if name.endswith(".debug")], [])
 
+    @harness.in_matrix
     def test_wrong_build_from_debuginfod(self):
         self.check_wrong_build("debuginfod+", symbol_servers.debuginfod_path(self.id))
 
@@ -172,6 +174,7 @@ class SymbolServerTest(harness.LiveTest):
         self.assertGreaterEqual(result.stats["symbol_server"]["failed"], 1, result.stats["symbol_server"])
         self.assertLessEqual(sum(entry.stat().st_size for entry in os.scandir(self.cache)), 4 << 20)
 
+    @harness.in_matrix
     def test_endless_answer_of_debuginfod(self):
         self.check_endless("debuginfod+")
 
@@ -186,6 +189,7 @@ class SymbolServerTest(harness.LiveTest):
         self.assertGreaterEqual(result.stats["symbol_server"]["failed"], 1)
         self.assertLessEqual(len(mine), 2 * 6, "five redirects for each of the two places")
 
+    @harness.in_matrix
     def test_redirects_without_end_from_debuginfod(self):
         with Server(behave=Server.redirect_loop) as server:
             result = self.run_agent("debuginfod+" + server.url)

@@ -8,8 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
-#include "export/grpc_message.h"
 #include "export/otlp_answer.h"
+#include "formats/grpc/grpc_message.h"
 
 namespace {
 

@@ -214,7 +214,7 @@ describe('zoom', () => {
     assert.equal(await page.getByRole('menuitem').first().evaluate((entry) => entry === document.activeElement), true);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
-    assert.deepEqual(await opened.chips(), ['who calls: Parser.Parse×']);
+    assert.deepEqual(await opened.chips(), ['callers of: Parser.Parse×']);
     assert.equal(await page.locator('.flame-graph').evaluate((graph) => graph === document.activeElement), true);
   }));
 });
@@ -251,7 +251,7 @@ describe('search', () => {
 describe('what is done with a frame', () => {
   test('who calls it', () => withShop(async (opened) => {
     await opened.menu(3, 0.1, 'Who calls this?');
-    assert.deepEqual(await opened.chips(), ['who calls: Parser.Parse×']);
+    assert.deepEqual(await opened.chips(), ['callers of: Parser.Parse×']);
     assert.match(await opened.hover(0, 0.5), /callers of Parser\.Parse.*total50 samples/);
     assert.match(await opened.hover(1, 0.5), /Shop\.Text\.Parser\.Parse.*total50 samples, 100\.0 %/);
     assert.match(await opened.hover(2, 0.5), /Shop\.Data\.Load.*total40 samples, 80\.0 %/);

@@ -82,6 +82,7 @@ export class FakeServe {
     const routes = {
       '/api/status': [[], () => this.status()],
       '/api/timeline': [[...sel, 'by', 'points', 'series'], (given) => this.timeline(given)],
+      '/api/lanes': [[...sel, 'points', 'threads', 'method'], (given) => this.lanes(given)],
       '/api/profile': [[...sel, 'view', 'format'], (given) => this.profile(given)],
       '/api/diff': [[...sel, 'base_from', 'base_to', 'view', 'format'], (given) => this.diff(given)],
       '/api/pauses': [[...sel, 'limit'], (given) => this.pausesAnswer(given)],
@@ -193,6 +194,31 @@ export class FakeServe {
     }
     const longest = pauses.sort((a, b) => b.pause_ms - a.pause_ms).slice(0, this.options.mostPauses ?? 200).sort((a, b) => a.t - b.t);
     return {begin, step_ms: step, steps, covered, series, states: this.options.noWaits ? [] : states, pauses: longest};
+  }
+
+  /** Two threads for each process; those of .NET collect garbage now and then, and wait. */
+  lanes(given) {
+    const {from, to} = this.range(given);
+    const step = Math.max(WINDOW, Math.ceil((to - from) / Number(given.points ?? 360) / WINDOW) * WINDOW);
+    const begin = Math.floor(from / WINDOW) * WINDOW, steps = Math.max(1, Math.ceil((to - begin) / step));
+    const states = ['Other', '.NET', 'precompiled .NET', 'native', 'kernel', 'garbage collection', 'JIT compiler', 'waiting', 'idle'];
+    const matches = given.method === undefined ? 1 : 'shop.burst'.includes(given.method.toLowerCase()) ? 0.5 : 0;
+    const all = this.wanted(given).flatMap((one) => [0.7, 0.3].map((part, i) => {
+      const us = (state, share) => {
+        const times = Array.from({length: steps}, (_, at) => begin + at * step), ran = (time) => Math.round(1e3 * step * this.cores(one, time) * part * share * matches);
+        const at = times.map((time, index) => [index, this.isCovered(time) ? ran(time) : 0]).filter(([, value]) => value > 0);
+        return {state, step: at.map(([index]) => index), us: at.map(([, value]) => value)};
+      };
+      const lanes = (one.dotnet ? [us(1, 0.8), us(5, 0.2), ...(this.options.noWaits ? [] : [us(8, 0.5)])] : [us(3, 0.6), us(4, 0.4)]).filter(({us: values}) => values.length > 0);
+      const ms = lanes.reduce((sum, lane) => sum + lane.us.reduce((a, b) => a + b, 0), 0) / 1e3;
+      return {thread: {pid: one.pid, comm: one.comm, container: one.container, tid: one.pid + 7 * i, name: i === 0 ? one.comm : '.NET TP Worker', ms}, lanes};
+    })).filter(({thread}) => thread.ms > 0 && (given.thread === undefined || given.thread === String(thread.tid))).sort((a, b) => b.thread.ms - a.thread.ms);
+    const most = Math.min(Number(given.threads ?? 12), this.options.mostLanes ?? 100), own = all.slice(0, most), rest = all.slice(most);
+    if (rest.length > 0) own.push({thread: {pid: null, comm: '', container: '', tid: 0, name: '', ms: rest.reduce((sum, {thread}) => sum + thread.ms, 0)}, lanes: rest[0].lanes});
+    return {
+      begin, step_ms: step, steps, covered: Array.from({length: steps}, (_, i) => this.isCovered(begin + i * step)), states, others: rest.length,
+      threads: own.map(({thread}) => thread), lanes: own.flatMap(({lanes}, thread) => lanes.map((lane) => ({thread, ...lane}))),
+    };
   }
 
   isRecorded({from, to}) {

@@ -11,6 +11,7 @@ import {isSignificant, standardErrors} from '../../userspace/output/page/src/sig
 import {fileName, lineCosts, linkTo, rowsNearSamples, sourceRows} from '../../userspace/output/page/src/source_lines.js';
 import {inert, shareText, shorterNames, weightText} from '../../userspace/output/page/src/text.js';
 import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
+import {rowOfKey, rowsInSight} from '../../userspace/output/page/src/use_rows.js';
 import {DataBuilder, pageOf, seeded} from './page_data.mjs';
 
 /** A profile of stacks written "main a b 3": frames, outermost first, and the weight. */
@@ -391,4 +392,27 @@ test('what was packed into a page comes out', async () => {
   const packed = /id="profile">([^<]*)</.exec(page)[1];
   assert.deepEqual(await unpack(packed), data);
   assert.throws(() => new Profile({...data, version: 2}), /version 2/);
+});
+
+test('of a long table the rows in sight are drawn, and a few more', () => {
+  assert.deepEqual(rowsInSight(0, 260, 26, 5), {first: 0, end: 5});
+  for (const scrollTop of [0, 26, 777, 26 * 50, 26 * 90]) {
+    const {first, end} = rowsInSight(scrollTop, 260, 26, 100);
+    assert.ok(first >= 0 && first <= scrollTop / 26 && end >= Math.min(100, scrollTop / 26 + 10) && end <= 100 && end - first <= 40, `${scrollTop}: ${first}, ${end}`);
+  }
+  assert.equal(rowsInSight(1e6, 260, 26, 100).end, 100);  // after a search there are fewer rows than were scrolled over
+  assert.deepEqual(rowsInSight(0, 260, 26, 0), {first: 0, end: 0});
+});
+
+test('keys lead from row to row', () => {
+  assert.deepEqual(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End'].map((key) => rowOfKey(key, 50, 10, 100)), [51, 49, 60, 40, 0, 99]);
+  assert.deepEqual([rowOfKey('ArrowUp', 0, 10, 100), rowOfKey('PageDown', 95, 10, 100)], [0, 99]);
+  assert.deepEqual([rowOfKey('x', 0, 10, 100), rowOfKey('End', 0, 10, 0)], [null, null]);
+});
+
+test('a tree of nodes that differ in their lines only has each frame once', () => {
+  const builder = new DataBuilder();
+  for (const line of [1, 2, 3]) builder.stack([{name: 'Main', file: 'a.cs', line}, 'Leaf'], line);
+  const profile = new Profile(builder.data());
+  assert.deepEqual(stacksOf(profile, profile.tree()), ['Main Leaf 6']);
 });

@@ -208,7 +208,8 @@ export function packSteps(samples, cells, stepMs) {
 export function pageOf(data) {
   const {packedTimes = [], ...rest} = data;
   const pack = (bytes) => deflateSync(bytes).toString('base64');
-  return readFileSync(PAGE, 'utf8').replace('@PROFILE@', () => pack(Buffer.from(JSON.stringify(rest)))).replace('@TIMES@', () => packedTimes.map(pack).join(' '));
+  return readFileSync(PAGE, 'utf8').replace('@PROFILE@', () => pack(Buffer.from(JSON.stringify(rest))))
+    .replace('@LANES@', () => packedTimes.slice(1).map(pack).join('')).replace('@TIMES@', () => packedTimes.slice(0, 1).map(pack).join(''));
 }
 
 /** A recording of tests/testdata/page. */

@@ -5,28 +5,15 @@
 import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {describe, test} from 'node:test';
+import {asked, NOW, withServer} from './fake_pages.mjs';
 import {FakeServe, HOSTILE, POLICY, PROCESSES, realProfiles} from './fake_serve.mjs';
 import {DataBuilder, manyStacks} from './page_data.mjs';
 import {Opened} from './serve_opened.mjs';
 import {slowness} from './slowness.mjs';
 
-const NOW = Date.parse('2026-11-22T14:05:00Z');
 const GRACE = 4;  // what a test that shares its machine with others is allowed beyond the budgets
 
-async function withServer(options, act, pageOptions = {}) {
-  const fake = new FakeServe({now: NOW, ...options});
-  const url = await fake.listen();
-  try {
-    const opened = await Opened.at(url, pageOptions);
-    await opened.settled();
-    await act(opened, fake);
-    await opened.close();
-  } finally {
-    await fake.close();
-  }
-}
 const withPage = (act, pageOptions) => withServer({}, act, pageOptions);
-const asked = (fake, path) => fake.requests.filter((request) => request.startsWith(path)).map((request) => Object.fromEntries(new URL(request, 'http://x').searchParams));
 
 describe('what is shown', () => {
   test('the host, the timeline with its legend, and the flame graph of all that is in sight', () => withPage(async (opened, fake) => {
@@ -270,7 +257,7 @@ describe('whose samples', () => {
 describe('what threads do', () => {
   test('running and waiting by kind, of one process; a kind can be hidden and shown', () => withPage(async (opened, fake) => {
     const {page} = opened;
-    await page.getByRole('radio', {name: 'What threads do'}).click();
+    await page.getByRole('radio', {name: 'Thread states'}).click();
     await opened.settled();
     assert.equal(asked(fake, '/api/timeline').at(-1).by, 'process');
     const names = async () => (await opened.legend()).map(([name]) => name);
@@ -290,7 +277,7 @@ describe('what threads do', () => {
 
   test('where no waits were recorded it says so', () => withPage(async (opened, fake) => {
     fake.options.noWaits = true;
-    await opened.page.getByRole('radio', {name: 'What threads do'}).click();
+    await opened.page.getByRole('radio', {name: 'Thread states'}).click();
     await opened.settled();
     await opened.page.getByText('No waits were recorded in this time: serve --waits does.').waitFor();
   }));
@@ -337,7 +324,7 @@ describe('comparing', () => {
     await page.getByRole('menuitem', {name: 'Who calls this?'}).click();
     await opened.drag(0.11, 0.29);
     assert.equal(await page.locator('.search input').inputValue(), 'parse');
-    assert.deepEqual(await page.locator('.picture').locator('..').locator('..').locator('nav[aria-label="Where the picture is"] .chip').allTextContents(), ['who calls: Parser.Parse×']);
+    assert.deepEqual(await page.locator('.picture').locator('..').locator('..').locator('nav[aria-label="Where the picture is"] .chip').allTextContents(), ['callers of: Parser.Parse×']);
     assert.match(await opened.details(), /callers of Parser\.Parse/);
   }));
 });

@@ -68,9 +68,21 @@ test('one process, chosen from the legend, has its own methods and no others', (
 
 test('another one, chosen by the address, has none of these', () => withPage(async (opened) => {
   assert.deepEqual(await opened.chips(), [`process ${pausing.label}×`]);
-  const methods = await opened.page.locator('.methods').textContent();
-  assert.ok(methods.includes('Workload.PauseMode') && !methods.includes(BURN), methods);
+  assert.ok(await shareOf(opened, 'Workload.PauseMode') > 0);
+  assert.equal(await shareOf(opened, BURN), 0);
 }, `#pid=${pausing.pid}`));
+
+test('the lanes of one process are those of its threads, and choose the range of the page', () => withPage(async (opened) => {
+  const {page} = opened;
+  await page.locator('.timeline-map').waitFor();
+  const names = await page.getByRole('list', {name: 'Threads over time'}).getByRole('button').evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+  assert.ok(names.length > 0 && names.some((name) => / \.NET \d/.test(name)), names.join());
+  const box = await page.locator('.timeline-map').boundingBox();
+  await page.mouse.click(box.x + 0.99 * box.width, box.y + 5);
+  await opened.settled();
+  const [from, to] = await opened.range();
+  assert.ok(to - from > 0 && from % 10_000 === 0, `${from} ${to}`);
+}, `#pid=${busy.pid}&lanes=open`));
 
 test('two times are compared: what has begun to run since is there', () => withPage(async (opened) => {
   const {page} = opened;

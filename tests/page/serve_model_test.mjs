@@ -4,12 +4,14 @@ import {test} from 'node:test';
 import {errorOf, urlOf, waitOf} from '../../userspace/export/page/src/api.js';
 import {bytesText, msText, processText, roughText} from '../../userspace/export/page/src/format.js';
 import {accountOf, rateChanges} from '../../userspace/export/page/src/health.js';
-import {profileUrl, recordingUrl, timelineUrl} from '../../userspace/export/page/src/questions.js';
+import {COLOURS, rangeOfLanes, rangeOfPage, readLanes, withPauses} from '../../userspace/export/page/src/lanes_model.js';
+import {lanesUrl, profileUrl, recordingUrl, timelineUrl} from '../../userspace/export/page/src/questions.js';
 import {assignColors} from '../../userspace/export/page/src/series_colors.js';
 import {clockText, lengthText, moveWithin, parseTime, rangeText, snap, timeText, timeTicks, zoom} from '../../userspace/export/page/src/time_range.js';
 import {timelineKey} from '../../userspace/export/page/src/timeline_keys.js';
 import {coverageOf, gapsOf, kindText, meanIn, MEASURES, niceScale, pauseColumns, pauseHeight, pauseNear, readTimeline, seriesAt, stack, STATES_MEASURE, valuesOf} from '../../userspace/export/page/src/timeline_model.js';
-import {choose, clearRange, follow, hold, isComparing, isLive, narrow, readState, setBase, showSpan, START, writeState} from '../../userspace/export/page/src/view_state.js';
+import {choose, chooseToCompare, clearRange, follow, hold, isComparing, isLive, narrow, readState, setBase, showSpan, START, writeState} from '../../userspace/export/page/src/view_state.js';
+import {mapValues} from '../../userspace/output/page/src/heat_map.js';
 import {accountInWords} from '../../userspace/output/page/src/account.js';
 import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
 import {Profile} from '../../userspace/output/page/src/profile_data.js';
@@ -306,4 +308,55 @@ test('a frame is found in the next profile by what it is, and is there without s
   assert.equal(other.frameLike(one, 1), made);
   assert.equal(applyTransforms(other.tree(), [{kind: 'focus', frame: made}]).total[0], 0);
   assert.equal(applyTransforms(other.tree(), [{kind: 'without', frame: made}]).total[0], 5);
+});
+
+// --- lanes -----------------------------------------------------------------------------------------------------------------
+
+const LANES = {
+  begin: 3_600_000 * 7 + 20_000, step_ms: 10_000, steps: 3, covered: [true, true, false], states: ['Other', '.NET', 'idle'], others: 4,
+  threads: [{pid: 7, comm: 'shop', container: '', tid: 8, name: 'worker', ms: 30}, {pid: null, comm: '', container: '', tid: 0, name: '', ms: 4}],
+  lanes: [{thread: 0, state: 1, step: [0, 2], us: [5_000_000, 1_000_000]}, {thread: 0, state: 2, step: [1], us: [3_000_000]}, {thread: 1, state: 0, step: [0, 9], us: [2_000_000, 7]}, {thread: 5, state: 0, step: [0], us: [1]}],
+};
+
+test('lanes of the server are those of a recording, since the begin of an hour', () => {
+  const lanes = readLanes(LANES), grid = {from: 0, columnNs: 60e9, cellNs: 10e9, columns: 1, rows: 6};
+  assert.equal(lanes.origin, 3_600_000 * 7);
+  assert.deepEqual(lanes.span, {from: 20e9, to: 50e9});
+  assert.deepEqual(lanes.profile.threads.map(({label, isOthers}) => [label, isOthers]), [['shop: worker (8)', false], ['4 other threads', true]]);
+  const values = (colour, wanted = () => true) => [...mapValues(lanes.profile, lanes.times, grid, {colour, wanted, flags: null})];
+  assert.deepEqual(values('cpu').map((cpus) => Math.round(1e6 * cpus) / 1e6), [0, 0, 0.7, 0, 0.1, 0]);
+  assert.deepEqual(values('samples', ({index}) => index === 0), [0, 0, 5e9, 3e9, 1e9, 0]);
+  assert.ok(lanes.hasWaits && !readLanes({...LANES, lanes: LANES.lanes.slice(0, 1)}).hasWaits);
+  const paused = withPauses(lanes, [{t: lanes.origin + 20_000, pause_ms: 5000, pid: 7}, {t: lanes.origin + 45_000, pause_ms: 1, pid: 99}]);
+  assert.deepEqual(paused.times.events.map(({from, to, thread}) => [from, to, thread]), [[20e9, 25e9, 0], [45e9, 45.001e9, -1]]);
+  assert.equal([...mapValues(paused.profile, paused.times, grid, {colour: 'pauses', wanted: () => true, flags: null})][2], 0.5);
+});
+
+test('ranges of lanes are whole windows of the page', () => {
+  const lanes = readLanes(LANES);
+  assert.deepEqual(rangeOfPage(lanes, {from: 21e9, to: 40e9}), {from: lanes.origin + 20_000, to: lanes.origin + 40_000});
+  assert.deepEqual(rangeOfPage(lanes, {from: 25e9, to: 25e9}), {from: lanes.origin + 20_000, to: lanes.origin + 30_000});
+  assert.deepEqual(rangeOfLanes(lanes, {from: lanes.origin + 20_000, to: lanes.origin + 40_000}), {from: 20e9, to: 40e9});
+  assert.equal(rangeOfLanes(lanes, null), null);
+});
+
+test('lanes of an answer that makes no sense are none', () => {
+  const {profile, span, times} = readLanes({});
+  assert.deepEqual([profile.threads, times.groups.length, span.to > span.from], [[], 0, true]);
+});
+
+test('the map of the page stands in its address', () => {
+  const state = {...START, lanes: 'open', colour: 'search'};
+  assert.deepEqual(readState(writeState(state)), state);
+  assert.deepEqual([readState('#lanes=x&colour=y').lanes, readState('#lanes=x&colour=toString').colour], [null, 'cpu']);
+  assert.ok(Object.hasOwn(COLOURS, START.colour));
+  assert.equal(lanesUrl({...state, pid: 7, thread: '8'}, 'a b'), 'api/lanes?from=-300s&to=now&pid=7&points=10000&threads=12&method=a+b');
+});
+
+test('a range that is chosen to compare makes the one before it the base', () => {
+  const shown = {from: 0, to: 100}, first = chooseToCompare(START, {from: 10, to: 20}, shown);
+  assert.equal(first.base, null);
+  const second = chooseToCompare(first, {from: 30, to: 40}, shown);
+  assert.deepEqual([second.base, second.range], [{from: 10, to: 20}, {from: 30, to: 40}]);
+  assert.deepEqual(chooseToCompare(second, {from: 50, to: 60}, shown).base, {from: 10, to: 20});
 });

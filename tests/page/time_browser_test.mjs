@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, test} from 'node:test';
+import {drag} from './mouse.mjs';
 import {DataBuilder, pageOf, recorded} from './page_data.mjs';
 import * as files from './page_files.mjs';
 import {slowness} from './slowness.mjs';
@@ -20,18 +21,6 @@ const withPage = (html, act, options) => files.withPage(own, html, act, options)
 
 const chosen = (page) => page.locator('.timeline-chosen output').textContent();
 const map = (page) => page.locator('.timeline-map');
-
-/** Drags from one place of an element to another; places are shares of its width and height. */
-async function drag(page, element, from, to, {shift = false} = {}) {
-  const box = await element.boundingBox();
-  const at = ([x, y]) => [box.x + x * box.width, box.y + y * box.height];
-  if (shift) await page.keyboard.down('Shift');
-  await page.mouse.move(...at(from));
-  await page.mouse.down();
-  await page.mouse.move(...at(to), {steps: 4});
-  await page.mouse.up();
-  if (shift) await page.keyboard.up('Shift');
-}
 
 /** Ten seconds: Load in the first half, Save in the other, one second of Burst on a thread of its own; a pause. */
 function program({stepMs = 20} = {}) {
@@ -91,7 +80,7 @@ describe('a range', () => {
     await page.getByRole('button', {name: 'Menu for Shop.Save', exact: true}).click();
     await page.getByRole('menuitem', {name: 'Who calls this?'}).click();
     await drag(page, map(page), [0.61, 0.01], [0.69, 0.99]);
-    assert.match(await page.locator('.chip').textContent(), /who calls: Shop\.Save/);
+    assert.match(await page.locator('.chip').textContent(), /callers of: Shop\.Save/);
     assert.match(await page.locator('.details').textContent(), /total100 samples/);
   }));
 

@@ -6,8 +6,8 @@ import {cellAt, endOf, gridOf, mapKey, mapValues, rectanglesOf, strongest, timeO
 import {laneColumns, rankedThreads, sharesAt} from '../../userspace/output/page/src/lanes.js';
 import {Profile} from '../../userspace/output/page/src/profile_data.js';
 import {chanceBeyond, criticalErrors, rangeRule} from '../../userspace/output/page/src/range_diff.js';
-import {StepWeights} from '../../userspace/output/page/src/recorded_times.js';
 import {isSignificant} from '../../userspace/output/page/src/significance.js';
+import {StepEntries} from '../../userspace/output/page/src/step_weights.js';
 import {clockText, isComparing, readTimeState, START, stepBack, writeTimeState} from '../../userspace/output/page/src/time_state.js';
 import {DataBuilder, packSteps, seeded} from './page_data.mjs';
 
@@ -39,7 +39,7 @@ const within = (samples, from, to) => samples.filter(({timeMs}) => timeMs >= fro
 
 test('packed steps are read back, whatever the size of the numbers', () => {
   const samples = [{cell: 2, timeMs: 0, weight: 1}, {cell: 2, timeMs: 5_000_000, weight: 2 ** 40}, {cell: 0, timeMs: 40, weight: 300}];
-  const steps = new StepWeights(packSteps(samples, 3, 20), 3);
+  const steps = new StepEntries(packSteps(samples, 3, 20), 3);
   assert.deepEqual([...steps.weights(0, 3)], [300, 0, 1]);
   assert.deepEqual([...steps.weights(3, 250_001)], [0, 0, 2 ** 40]);
   assert.equal(steps.stepNs, 20 * MS);
@@ -47,11 +47,11 @@ test('packed steps are read back, whatever the size of the numbers', () => {
 
 test('damaged times are an error, and never a wrong profile', () => {
   const bytes = packSteps([{cell: 0, timeMs: 0, weight: 1}, {cell: 1, timeMs: 40, weight: 3}], 2, 20);
-  assert.throws(() => new StepWeights(bytes.subarray(0, bytes.length - 1), 2));
-  assert.throws(() => new StepWeights(bytes, 3));
+  assert.throws(() => new StepEntries(bytes.subarray(0, bytes.length - 1), 2));
+  assert.throws(() => new StepEntries(bytes, 3));
   const much = Uint8Array.from(bytes);
   much[2] = 120;  // claims that it has more entries
-  assert.throws(() => new StepWeights(much, 2));
+  assert.throws(() => new StepEntries(much, 2));
 });
 
 test('the stacks of a range are those of its samples', () => {

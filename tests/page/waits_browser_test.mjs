@@ -38,7 +38,7 @@ describe('a made-up recording', () => {
       ['monitor', 'Shop.Cart.Add', ['ended by thread slow one in Shop.Report.Write, 4.00 s', 'ended by an interrupt, 500 ms']],
       ['sleep', 'Shop.Report.Write', []],
     ]);
-    assert.match(await page.locator('.facts').textContent(), /what threads ran, and where they waited/);
+    assert.match(await page.locator('.facts').textContent(), /where threads ran, and where they waited/);
     assert.equal(await page.locator('.verdict').count(), 0);
   }));
 
@@ -50,9 +50,9 @@ describe('a made-up recording', () => {
   }));
 
   test('who ended the waits of a method, as a flame graph', () => withPage(pageOf(waitingShop().data()), async (page) => {
-    await page.getByRole('button', {name: 'Who ended waits in Shop.Cart.Add'}).click();
-    assert.deepEqual(await textsOf(page, '.chip'), ['who ended waits in: Cart.Add×']);
-    assert.match(await page.locator('.details').textContent(), /who ended waits in Cart\.Add.*4\.50 s/);
+    await page.getByRole('button', {name: 'Wakers of waits in Shop.Cart.Add'}).click();
+    assert.deepEqual(await textsOf(page, '.chip'), ['wakers of waits in: Cart.Add×']);
+    assert.match(await page.locator('.details').textContent(), /wakers of waits in Cart\.Add.*4\.50 s/);
     await page.locator('.flame-graph').focus();
     const path = [];
     for (let depth = 0; depth < 4; ++depth) {
@@ -60,7 +60,7 @@ describe('a made-up recording', () => {
       path.push(await page.locator('.details-name').textContent());
     }
     assert.deepEqual(path, ['[woken by thread slow one]', 'Shop.Report.Loop', 'Shop.Report.Write', 'System.Threading.Monitor.Exit']);
-    await page.getByRole('button', {name: 'Take back: who ended waits in'}).click();
+    await page.getByRole('button', {name: 'Take back: wakers of waits in'}).click();
     assert.deepEqual(await textsOf(page, '.chip'), []);
   }));
 
@@ -91,8 +91,8 @@ describe('real programs', {skip: PAGES.lock ? false : 'WAIT_PAGES is not set'}, 
     }
     await page.locator('.waits .sites > li', {hasText: 'Waits.Program.EntersSecond'}).first().scrollIntoViewIfNeeded();
     await shoot(page, 'waits-lock');
-    await page.getByRole('button', {name: 'Who ended waits in Waits.Program.EntersFirst'}).click();
-    assert.match(await page.locator('.details').textContent(), /who ended waits in/);
+    await page.getByRole('button', {name: 'Wakers of waits in Waits.Program.EntersFirst'}).click();
+    assert.match(await page.locator('.details').textContent(), /wakers of waits in/);
     await page.locator('.flame-graph').focus();
     await page.keyboard.press('ArrowDown');
     assert.equal(await page.locator('.details-name').textContent(), '[woken by thread owner two]');

@@ -2,7 +2,7 @@
 import textwrap
 
 # What a line of an option without a default looks like; the parser of the test reads every one of them.
-EXAMPLES = {"cgroup": "/system.slice/shop.service", "container": "shop", "comm": "dotnet", "uid": "1000", "ring-bytes": "16MiB", "perf-map-cap": "256MiB",
+EXAMPLES = {"cgroup": "/system.slice/shop.service", "container": "shop", "comm": "dotnet", "uid": "1000", "ring-bytes": "16MiB", "perf-map-cap": "256MiB", "cri-socket": "/run/containerd/containerd.sock",
             "allow-host": "profiles.example.com", "textfile": "/var/lib/prometheus/node-exporter", "push": "https://pyroscope.example.com",
             "push-header": "Authorization: Bearer TOKEN", "otlp": "http://collector.example.com:4318",
             "otlp-header": "Authorization: Bearer TOKEN", "otlp-ca": "/etc/clrsampler/collector-ca.pem", "pdb-path": "/srv/symbols", "token-file": "/etc/clrsampler/token", "tls-cert": "/etc/clrsampler/cert.pem",

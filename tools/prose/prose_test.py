@@ -39,6 +39,8 @@ DAMAGE = [
     ("Little.", "**What** it costs is little.", (4, "begins with What: **What** it costs is little.")),
     ("Its second line.", "(Which is its second line.)", (7, "begins with Which: (Which is its second line.)")),
     ("It goes\n> on here.", "Who goes\n> on here.", (16, "begins with Who: Who goes > on here.")),
+    ("Little.", "It no longer costs.", (4, '"no longer" tells history: It no longer costs.')),
+    ("Its second line.", "A process who waits.", (7, 'a program is not "process who": A process who waits.')),
     ("Another one:", "Whose it is:", (8, "begins with Whose: Whose it is:")),
     ("It **names**", f"It {LONG} **names**", (3, "48 words: ")),
     ("two words", " ".join(["word"] * 41), (14, "41 words in a cell: ")),

@@ -1,4 +1,4 @@
-// What a run asks of the kernel: sampling on and off, whose samples are taken, probes.
+// The requests of a run to the kernel: sampling on and off, whose samples are taken, probes.
 #ifndef CLRSAMPLER_CAPTURE_CAPTURE_CONTROL_H_
 #define CLRSAMPLER_CAPTURE_CAPTURE_CONTROL_H_
 
@@ -19,8 +19,8 @@
 
 namespace clrsampler {
 
-// Of processes that are not followed, or that our pid namespace does not show, and run into the same probes: hits so
-// far.
+// Hits so far of processes that are not followed, or that our pid namespace does not show, and that run into the same
+// probes.
 struct HitsOfOthers {
   wire_hook_other who;
   uint64_t hits;
@@ -65,7 +65,7 @@ class CaptureControl {
   virtual absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) = 0;
   virtual std::vector<HitsOfOthers> HookHitsOfOthers() const = 0;
 
-  // What threads are at as of a moment just past comes with the next Drain, if waits are told.
+  // The states of threads as of a moment just past come with the next Drain, if waits are told.
   virtual void ReadOpenWaits(const OpenWaitQuery& query) = 0;
 
   // Kernel memory of all maps, as the kernel accounts for it.

@@ -1,6 +1,7 @@
-// Which CPUs have stopped being sampled although they are online. A CPU that is switched off and on again between two
-// looks at the list of CPUs, or that went through a suspend of the machine, is in the list all the time, but the kernel
-// has taken its events down with it (perf_event_exit_cpu, kernel/events/core.c) and does not start them again.
+// Finds the CPUs that have stopped being sampled although they are online. A CPU may be switched off and on again
+// between two looks at the list of CPUs, or go through a suspend of the machine. It is in the list all the time, but
+// the kernel has taken its events down with it (perf_event_exit_cpu, kernel/events/core.c) and does not start them
+// again.
 #ifndef CLRSAMPLER_CAPTURE_CPU_PULSE_H_
 #define CLRSAMPLER_CAPTURE_CPU_PULSE_H_
 
@@ -19,12 +20,12 @@ namespace clrsampler {
 // virtual machine whose hypervisor runs the guest's timers late (PVM) for seconds.
 class CpuPulse {
  public:
-  // Of each CPU so far, by number; 0: not known.
+  // Gives the busy time of each CPU so far, by number; 0: not known.
   using BusyNs = absl::FunctionRef<std::vector<uint64_t>()>;
 
-  // To be called some times a second. `now_ns`: CLOCK_MONOTONIC. `hits`: of each CPU so far, by number. Those of
+  // To be called some times a second. `now_ns`: CLOCK_MONOTONIC. `hits`: of each CPU so far, by number. Gives those of
   // `attached` whose number has not changed for a second and three calls, and which were busy for a tenth of a second
-  // and four periods of that; they count as new from then on. `busy_ns` is asked where a number has stood still so
+  // and four periods of that. They count as new from then on. `busy_ns` is asked where a number has stood still so
   // long.
   std::vector<int> Silent(uint64_t now_ns, std::span<const int> attached, std::span<const uint64_t> hits,
                           uint64_t period_ns, BusyNs busy_ns);

@@ -1,4 +1,4 @@
-// What the wire format counts: the words that the account has for it, and the sum over CPUs.
+// The counts of the wire format: the words that the account has for them, and the sum over CPUs.
 #ifndef CLRSAMPLER_CAPTURE_DROP_COUNTERS_H_
 #define CLRSAMPLER_CAPTURE_DROP_COUNTERS_H_
 

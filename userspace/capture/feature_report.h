@@ -1,5 +1,5 @@
-// What this kernel can do, found by trying it: never by version numbers, which say little about the kernels of
-// distributions that back-port.
+// Finds out what this kernel can do by trying it. Version numbers say little about the kernels of distributions that
+// back-port.
 #ifndef CLRSAMPLER_CAPTURE_FEATURE_REPORT_H_
 #define CLRSAMPLER_CAPTURE_FEATURE_REPORT_H_
 

@@ -1,4 +1,4 @@
-// What libbpf warns of while it works, kept for error messages instead of going to standard error.
+// The warnings of libbpf while it works, kept for error messages instead of going to standard error.
 #ifndef CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_
 #define CLRSAMPLER_CAPTURE_LIBBPF_LOG_H_
 

@@ -47,9 +47,9 @@ absl::Status LoadError(int error_number, absl::string_view what, absl::string_vi
                                           "): boot with lockdown=none or lockdown=integrity, or without secure boot"));
     }
     return WithHint(error,
-                    "the capabilities are there, so something else forbids it: in a container use --privileged or a "
-                    "seccomp profile that allows bpf and perf_event_open, and run in the initial user namespace; "
-                    "before Linux 5.11 a low limit of locked memory does it too (ulimit -l unlimited)");
+                    "the capabilities are there, so something else forbids it. In a container use --privileged or a "
+                    "seccomp profile that allows bpf and perf_event_open, and run in the initial user namespace. "
+                    "Before Linux 5.11 a low limit of locked memory does it too (ulimit -l unlimited)");
   }
   if (error_number == ENOSYS) return WithHint(error, "the kernel needs CONFIG_BPF_SYSCALL");
   if (error_number == EINVAL) return WithHint(error, "Linux 5.10 or newer is needed, with CONFIG_BPF_EVENTS");

@@ -1,4 +1,4 @@
-// What the errors of bpf(2) mean to a person.
+// Explains the errors of bpf(2) to a person.
 #ifndef CLRSAMPLER_CAPTURE_LOAD_ERROR_H_
 #define CLRSAMPLER_CAPTURE_LOAD_ERROR_H_
 

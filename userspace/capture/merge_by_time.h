@@ -21,8 +21,8 @@ inline uint64_t TimeOfRecord(std::span<const std::byte> record) {
 }
 
 // A source gives its records in its own order: Next() is the first that is left, nullptr if there is none, and Pop()
-// takes it away. Of two records of one time that of `a` comes first. `b_presses` is asked while `a` has records. When
-// it says yes, all of `b` comes before the next one of `a`, whatever their times.
+// takes it away. Where two records have one time, that of `a` comes first. `b_presses` is asked while `a` has records.
+// When it says yes, all of `b` comes before the next one of `a`, whatever their times.
 template <typename Source>
 void MergeByTime(Source& a, Source& b, absl::FunctionRef<bool()> b_presses, RecordFunction on_record) {
   const auto take = [&on_record](Source& source, const std::span<const std::byte>* record) {

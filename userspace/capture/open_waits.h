@@ -1,4 +1,4 @@
-// What a look at all threads makes of them: which were at what, as of a moment just past, and whose stacks are taken.
+// Judges a look at all threads: which were at what, as of a moment just past, and whose stacks are taken.
 //
 // Pure. A thread that has not run since the look before has the stack that it had then, so most threads of a host cost
 // a look next to nothing.
@@ -26,14 +26,14 @@ struct OpenWaitQuery {
   std::function<bool(uint32_t)> selects;  // whether a process is looked at; empty: all are
 };
 
-// Takes back what has passed since `time`. Of a thread that has changed its state meanwhile the rest comes off its CPU
+// Takes back what has passed since `time`. Where a thread has changed its state meanwhile, the rest comes off its CPU
 // time: its sums come to its life until then. False: it did not live yet.
 bool TakeBack(wire_open_wait& open, MonotonicTime time);
 
 // Threads whose stacks have been taken, with how often they had left a CPU by then.
 class SeenStacks {
  public:
-  // Of one look, after TakeBack. Sets kWaitUnmoved, and gives the indexes of those whose stacks are to be read, the
+  // Judges one look, after TakeBack. Sets kWaitUnmoved, and gives the indexes of those whose stacks are to be read, the
   // longest wait first. The wait of one beyond `most` is not told: its weights become 0, and its time is in the sums.
   std::vector<size_t> Choose(std::span<wire_open_wait> threads, size_t most);
   // The stack of a chosen one has been read.

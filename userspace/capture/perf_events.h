@@ -26,7 +26,7 @@ bool PerfEventsAreRefused();
 // thread; false where it has no such capability to give up.
 bool PerfEventsTakeSysAdmin();
 
-// What a failed perf_event_open means and what to do: paranoid setting, capabilities, open files. `what` begins the
+// Explains a failed perf_event_open and says what to do: paranoid setting, capabilities, open files. `what` begins the
 // sentence.
 absl::Status PerfOpenError(int error_number, absl::string_view what);
 

@@ -1,5 +1,5 @@
-// A run's capture on a tape: in a run that is saved, what the live one hands over is written down on its way; a tape
-// that plays hands it over again, and asks nothing of this machine's kernel.
+// A run's capture on a tape. In a run that is saved, everything that the live one hands over is written down on its
+// way. A tape that plays hands it over again, and asks nothing of this machine's kernel.
 #ifndef CLRSAMPLER_CAPTURE_RECORDED_CAPTURE_H_
 #define CLRSAMPLER_CAPTURE_RECORDED_CAPTURE_H_
 

@@ -59,9 +59,9 @@ struct SamplerOptions {
   bool waker_stacks = true;
   uint32_t wait_thinning = 1;
   bool wait_looks = false;
-  // Of allocations each CPU sends at most 400 stacks a second, divided by this.
+  // Each CPU sends at most 400 stacks of allocations a second, divided by this.
   uint32_t allocation_thinning = 1;
-  // Of one process: hits of its hooks that are sent on average, and at once; a stack counts as eight of them, and none
+  // The hits of hooks of one process that are sent on average, and at once. A stack counts as eight of them, and none
   // is sent while less than half is left. The rest is counted (wire_counters::hook_rate_limited), and the next hit that
   // is sent says how many there were. 0: no limit.
   uint32_t hook_hits_a_second = 0;
@@ -73,8 +73,8 @@ uint64_t DefaultRingBytes(int cpus, int frequency_hz);
 
 class Sampler {
  public:
-  // Loads the programs. What is missing becomes one sentence and a hint: privileges, BTF, an old kernel, lockdown,
-  // memory.
+  // Loads the programs. Anything that is missing becomes one sentence and a hint: privileges, BTF, an old kernel,
+  // lockdown, memory.
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplerOptions& options, const FeatureReport& features);
   ~Sampler();
 
@@ -83,7 +83,7 @@ class Sampler {
   // To be called some times a second with OnlineCpus(): attaches CPUs that came online, lets go of those that went,
   // and starts again what had stopped on CPUs that went and came in between. `busy_ns`: see CpuPulse.
   absl::Status AttachNewCpus(std::span<const int> online, CpuPulse::BusyNs busy_ns);
-  // What the last call found to have stopped.
+  // The CPUs that the last call found to have stopped.
   const std::vector<int>& silent_cpus() const { return silent_; }
   // From now on; CPUs that come online later too. Takes effect within one period of the old rate.
   absl::Status SetFrequency(int frequency_hz);
@@ -119,15 +119,15 @@ class Sampler {
   // descriptor readable while any record waits. A reader should also come by once in a while.
   int ring_fd() const;
   int hook_ring_fd() const;
-  // What threads are at as of a moment just past comes with the next Drain. Without waits: nothing.
+  // The states of threads as of a moment just past come with the next Drain. Without waits: nothing.
   void ReadOpenWaits(const OpenWaitQuery& query) { waits_->ReadOpenWaits(query); }
-  // Hands over the records that were there when it was called: samples and what hooks have reported, merged by time.
-  // What a hook reported before a sample was taken comes with it, if not earlier.
+  // Hands over the records that were there when it was called: samples and what hooks have reported, merged by time. A
+  // hook's report from before a sample was taken comes with it, if not earlier.
   void Drain(RecordFunction on_record);
-  // Of samples.
+  // The bytes of samples that wait.
   size_t waiting_bytes() const { return ring_.waiting(); }
 
-  // What became of all hits so far, summed over CPUs. One system call; should it fail, the last answer.
+  // The fates of all hits so far, summed over CPUs. One system call; should it fail, the last answer.
   wire_counters counters() const;
   // Kernel memory of all maps, as the kernel accounts for it.
   uint64_t bpf_map_bytes() const;
@@ -172,8 +172,8 @@ class Sampler {
 };
 
 // Kernels before 5.11 charge maps to RLIMIT_MEMLOCK, later ones to the cgroup. Without CAP_SYS_RESOURCE the hard limit
-// is all that can be had; whether it suffices the kernel says when a map is made. Create calls it; who gives up
-// capabilities before that calls it first.
+// is all that can be had; whether it suffices the kernel says when a map is made. Create calls it; a program that gives
+// up capabilities before that calls it first.
 void RaiseLockedMemoryLimit();
 
 }  // namespace clrsampler

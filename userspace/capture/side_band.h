@@ -1,4 +1,4 @@
-// What all processes do, live and in time order: fork, exit, exec and comm changes, executable mappings.
+// The actions of all processes, live and in time order: fork, exit, exec and comm changes, executable mappings.
 //
 // One software dummy event per CPU with a ring of its own; times are CLOCK_MONOTONIC as those of the samples.
 #ifndef CLRSAMPLER_CAPTURE_SIDE_BAND_H_

@@ -2,7 +2,7 @@
 // is made of samples can be made of them.
 //
 // Each thread is stopped by ptrace for the time that its registers and its stack are copied (50 us for a shallow one)
-// and looked at, one after the other; a thread that was stopped already stays so. Linux 3.4, ptrace(2) PTRACE_SEIZE.
+// and looked at, one after the other. A thread that was stopped already stays so. Linux 3.4, ptrace(2) PTRACE_SEIZE.
 #ifndef CLRSAMPLER_CAPTURE_THREAD_DUMP_H_
 #define CLRSAMPLER_CAPTURE_THREAD_DUMP_H_
 

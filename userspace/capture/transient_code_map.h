@@ -20,7 +20,7 @@ namespace clrsampler {
 using TransientPages = absl::btree_map<uint32_t, wire_transient_heap>;
 
 // The pages of `heaps`, at most `limit`; `left_out` counts heaps that are not whole in it: those past the limit, and
-// those that share a page with one before them. What a heap claims may be anything.
+// those that share a page with one before them. A heap may claim anything.
 TransientPages PagesOf(std::span<const wire_transient_heap> heaps, size_t limit, size_t& left_out);
 
 class TransientCodeMap {

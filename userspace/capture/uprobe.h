@@ -1,9 +1,9 @@
 // Uprobes without tracefs and without names that others could see or use, gone with the descriptor: by a BPF link where
 // the kernel has them (Linux 6.6), else by perf_event_open.
 //
-// Links take CAP_BPF and CAP_PERFMON instead of CAP_SYS_ADMIN; a trap costs as much (0.51 and 0.52 us), but perf's
-// events are removed one after the other, under a lock of the whole kernel (event_mutex): eight take 0.44 s, links
-// 0.06 s. And while perf's run a program no sample is taken on that CPU (bpf_prog_active), which nobody counts.
+// Links take CAP_BPF and CAP_PERFMON instead of CAP_SYS_ADMIN. A trap costs as much (0.51 and 0.52 us), but perf's
+// events are removed one after the other, under a lock of the whole kernel (event_mutex): eight take 0.44 s, links 0.06
+// s. And while perf's run a program no sample is taken on that CPU (bpf_prog_active), which nobody counts.
 #ifndef CLRSAMPLER_CAPTURE_UPROBE_H_
 #define CLRSAMPLER_CAPTURE_UPROBE_H_
 

@@ -50,11 +50,11 @@ class WaitTracer {
   absl::Status Start(MonotonicTime now, std::span<const int> online);
   // CPUs that came: their waits have stacks from then on.
   absl::Status AttachNewCpus(std::span<const int> online, std::span<const int> stopped);
-  // What all threads are at, as of a moment just past.
+  // Reads the states of all threads, as of a moment just past.
   void ReadOpenWaits(const OpenWaitQuery& query);
   // Threads that are waiting by now are looked at, each with its stack; nothing is told of later ones.
   void Stop();
-  // What looks have found, once: records as in the ring of hooks.
+  // The threads that looks have found, once: records as in the ring of hooks.
   std::vector<std::vector<uint64_t>> TakeOpenWaits() { return std::exchange(open_waits_, {}); }
 
  private:

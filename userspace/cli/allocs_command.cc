@@ -13,7 +13,6 @@
 #include "absl/strings/strip.h"
 #include "cli/duration_option.h"
 #include "cli/event_buffer_option.h"
-#include "cli/names_option.h"
 #include "output/allocation_summary.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/event_profile.h"
@@ -72,7 +71,7 @@ absl::Status RunByStream(const AllocsConfig& config) {
   ASSIGN_OR_RETURN(EventWatchOptions watch, StreamOptions(config, files.get()));
   EventProfileOptions options;
   options.view = ProfileView::kAllocations;
-  options.stacks = {.pid = config.watch.pid, .names = ParseNames(config.watch.names), .files = files.get()};
+  options.stacks = {.pid = config.watch.pid, .names = config.watch.names, .files = files.get()};
   options.buffer_megabytes = config.event_buffer_megabytes;
   std::optional<EventProfile> profile;
   watch.prepare = [&] { profile.emplace(options); };

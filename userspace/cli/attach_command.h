@@ -32,7 +32,7 @@ absl::Status RunAttach(const AttachConfig& config);
 // `at_start`: of a program that is started with the library. Then objects come only where they are named: the runtime
 // tells of each one, and keeps a library that has asked for it.
 uint64_t LibraryKindsFor(const std::vector<std::string>& names, bool at_start = false);
-// What of the result people should know, on standard error.
+// Tells people on standard error what they should know of the result.
 void SayWhatTheLibraryMissed(const LibraryWatchResult& result);
 
 }  // namespace clrsampler

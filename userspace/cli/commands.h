@@ -15,7 +15,8 @@ namespace clrsampler {
 struct Command {
   const char* name;
   const char* summary;
-  // Declares the command's options. What it returns runs the command after parsing, and gives the exit status.
+  // Declares the command's options. The function that it returns runs the command after parsing, and gives the exit
+  // status.
   std::function<std::function<int()>(CLI::App&)> declare;
 };
 

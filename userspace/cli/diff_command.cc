@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/choice_option.h"
 #include "output/diff_text.h"
 #include "output/folded.h"
 #include "output/html.h"
@@ -21,12 +22,11 @@ void DeclareDiffOptions(CLI::App& app, DiffConfig& config) {
          "--output,-o", config.output,
          "file for the difference: .html is a page, others folded text with two counts, as flamegraph.pl draws it")
       ->type_name("FILE");
-  app.add_option(
-         "--by", config.by,
-         "share: of each profile's whole; cpu-time: in a second of recording, for programs that do the same work")
-      ->check(CLI::IsMember({"share", "cpu-time"}))
-      ->capture_default_str()
-      ->type_name("BASIS");
+  static constexpr Choice<DiffBasis> kBases[] = {{"share", DiffBasis::kShare}, {"cpu-time", DiffBasis::kCpuTime}};
+  DeclareChoice(
+      app, "--by", config.by, kBases,
+      "share: of each profile's whole; cpu-time: in a second of recording, for programs that do the same work",
+      "BASIS");
   app.add_option("--top", config.top, "rows of the table")->capture_default_str()->type_name("N");
   DeclareFilterOptions(app, config.filter);
 }
@@ -46,9 +46,7 @@ absl::Status RunDiff(const DiffConfig& config) {
     if (profiles[i].ok()) profiles[i] = FilterProfile(*std::move(profiles[i]), filter);
     if (!profiles[i].ok()) return profiles[i].status();
   }
-  ASSIGN_OR_RETURN(
-      const ProfileDiff diff,
-      DiffProfiles(*profiles[0], *profiles[1], config.by == "share" ? DiffBasis::kShare : DiffBasis::kCpuTime));
+  ASSIGN_OR_RETURN(const ProfileDiff diff, DiffProfiles(*profiles[0], *profiles[1], config.by));
   if (!config.output.empty()) {
     ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(config.output));
     const OutputSink sink = [&](absl::string_view text) { return opened.Write(text); };

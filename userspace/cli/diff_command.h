@@ -8,13 +8,14 @@
 
 #include "absl/status/status.h"
 #include "cli/profile_options.h"
+#include "profile/model_diff.h"
 
 namespace clrsampler {
 
 struct DiffConfig {
   std::string before, after;
   std::string output;  // empty: the table only
-  std::string by = "share";
+  DiffBasis by = DiffBasis::kShare;
   uint32_t top = 20;
   FilterConfig filter;
 };

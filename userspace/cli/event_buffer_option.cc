@@ -6,7 +6,7 @@ namespace clrsampler {
 
 void DeclareEventBuffer(CLI::App& app, uint32_t& megabytes) {
   app.add_option("--event-buffer", megabytes,
-                 "of --source eventpipe: what the runtime may keep until it is taken, in its own memory")
+                 "with --source eventpipe: how much the runtime may keep in its own memory until it is taken")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->type_name("MB");

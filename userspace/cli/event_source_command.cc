@@ -13,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/duration_option.h"
-#include "cli/names_option.h"
 #include "cli/pids_option.h"
 #include "cli/profile_options.h"
 #include "cli/record_results.h"
@@ -51,6 +50,7 @@ absl::Status CheckSamplerOptions(const RecordConfig& config) {
                   {"--ring-bytes", config.ring_bytes.has_value()},
                   {"--symbol-server", !config.symbol_servers.empty()},
                   {"--enable-perf-map", config.perf_maps.enable},
+                  {"--cri-socket", !config.cri_socket.empty()},
                   {"--save-stacks", !config.save_stacks.empty()},
                   {"--save-stream", !config.save_stream.empty()}};
   for (const auto& [option, given] : kOptions) {
@@ -164,7 +164,7 @@ absl::Status RunEventSource(const RecordConfig& config) {
   options.view = *ProfileViewOf(config.event);
   LineOptions lines = config.lines;
   lines.wanted |= lines.source_texts;
-  options.stacks = {pids.front(), ParseNames(config.names), lines, LineHelperFor(lines), files.get()};
+  options.stacks = {pids.front(), config.names, lines, LineHelperFor(lines), files.get()};
   options.keep_samples = filter.thread || filter.from_ns || filter.to_ns;
   for (const ProfileOutput& output : results.outputs) options.keep_samples |= output.writer->takes_samples;
   options.buffer_megabytes = config.event_buffer_megabytes;

@@ -10,7 +10,7 @@ namespace clrsampler {
 // Whether --event and --source go together, and with what else is asked for.
 absl::Status CheckEventSource(const RecordConfig& config);
 
-// What CheckEventSource has agreed to. Errors have a hint.
+// Runs the command that CheckEventSource has agreed to. Errors have a hint.
 absl::Status RunEventSource(const RecordConfig& config);
 
 }  // namespace clrsampler

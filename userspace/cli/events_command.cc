@@ -168,7 +168,8 @@ void DeclareEventsOptions(CLI::App& app, EventsConfig& config) {
   app.add_option("--library-socket", config.library_socket,
                  "with --with-library, instead of --pid: wait here for a program that is started with the library")
       ->type_name("PATH");
-  app.add_option("--buffer", config.buffer_megabytes, "what the runtime may keep until it is taken, in its own memory")
+  app.add_option("--buffer", config.buffer_megabytes,
+                 "how much the runtime may keep in its own memory until it is taken")
       ->check(CLI::Range(1, 1024))
       ->type_name("MB")
       ->capture_default_str();

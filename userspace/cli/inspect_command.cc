@@ -55,8 +55,8 @@ class JitdumpPrinter : public JitdumpSink {
   }
   void OnUnwinding(const JitdumpUnwinding& unwinding) override {
     ++records_;
-    std::printf("%" PRIu64 " unwind %" PRIu64 " bytes, of them .eh_frame_hdr %" PRIu64 "\n", unwinding.timestamp,
-                unwinding.unwind_data_size, unwinding.eh_frame_header_size);
+    std::printf("%" PRIu64 " unwind %" PRIu64 " bytes, of them .eh_frame_hdr %" PRIu64 ", mapped %" PRIu64 "\n",
+                unwinding.timestamp, unwinding.unwind_data_size, unwinding.eh_frame_header_size, unwinding.mapped_size);
   }
   void OnClose(uint64_t timestamp) override {
     ++records_;
@@ -85,8 +85,9 @@ absl::Status PrintJitdump(const std::string& path) {
       return WithHint(Annotate(fed.status(), path), kJitdumpHint);
     }
     if (!fed.ok()) {
-      return WithHint(Annotate(fed.status(), absl::StrCat(path, ": damaged after ", printer.records(), " records")),
-                      "what stands above was read before the damage; a jitdump has no mark to find the next record by");
+      return WithHint(
+          Annotate(fed.status(), absl::StrCat(path, ": damaged after ", printer.records(), " records")),
+          "the records above were read before the damage; a jitdump has no mark to find the next record by");
     }
     if (fed->used == 0 && fed->skip == 0) break;  // a last record that was never finished
     rest = rest.subspan(fed->used);

@@ -1,4 +1,5 @@
-// Lines for a reader who may stop reading, as `less` does: whoever writes them has to go on, and to end when asked to.
+// Lines for a reader that may stop reading, as `less` does. The program that writes them has to go on, and to end when
+// asked to.
 #ifndef CLRSAMPLER_CLI_LINE_OUTPUT_H_
 #define CLRSAMPLER_CLI_LINE_OUTPUT_H_
 
@@ -14,7 +15,7 @@ namespace clrsampler {
 // One thread. Borrows the descriptor, which nobody else writes to.
 class LineOutput {
  public:
-  // Of what the reader has not taken at most `limit` bytes are kept: by default some 100,000 lines.
+  // At most `limit` bytes are kept that the reader has not taken: by default some 100,000 lines.
   explicit LineOutput(int fd, size_t limit = 16 << 20) : fd_(fd), limit_(limit) {}
 
   // Never waits. A line that would go past the limit is left out and counted.

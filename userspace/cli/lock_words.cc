@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -53,6 +54,31 @@ std::string LockSentence(const ThreadStacks& stacks, const ThreadStack& thread) 
                     lock.held ? ", which a thread holds that the runtime does not list" : ", which nobody holds now");
   }
   return text;
+}
+
+std::string HeldLocksText(const ThreadStacks& stacks, size_t rows) {
+  std::string text = DeadlockText(stacks);
+  size_t waiting = 0;
+  for (const ThreadStack& thread : stacks.threads) {
+    if (!thread.lock || CycleOf(stacks, thread.tid) != nullptr || ++waiting > rows) continue;
+    const std::string method = PrintableText(thread.lock->method);
+    absl::StrAppend(&text, "thread ", Thread(stacks, thread.tid), " ", LockSentence(stacks, thread),
+                    method.empty() ? "" : absl::StrCat(", in ", method), "\n");
+  }
+  if (waiting > rows) absl::StrAppend(&text, waiting - rows, " more threads wait for locks\n");
+  return text.empty() ? "no thread waits for a monitor or a System.Threading.Lock\n" : text;
+}
+
+nlohmann::ordered_json HeldLocksJson(const ThreadStacks& stacks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const ThreadStack& thread : stacks.threads) {
+    if (!thread.lock) continue;
+    nlohmann::ordered_json row = {{"tid", thread.tid}, {"comm", thread.comm}};
+    if (!thread.lock->method.empty()) row["method"] = thread.lock->method;
+    AddLockJson(stacks, thread, row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 std::string DeadlockText(const ThreadStacks& stacks) {

@@ -86,8 +86,7 @@ absl::StatusOr<Report> Changes(const Json& arguments) {
       ReadReportInputs({arguments["before"].get<std::string>(), arguments["after"].get<std::string>()});
   RETURN_IF_ERROR(inputs.status());
   ASSIGN_OR_RETURN(ReportTable changes, ChangesTable(inputs->recording.models[0], inputs->recording.models[1]));
-  Report report =
-      CoverageReport(*inputs, absl::StrCat("What changed from ", inputs->names[0], " to ", inputs->names[1]));
+  Report report = CoverageReport(*inputs, absl::StrCat("Changes from ", inputs->names[0], " to ", inputs->names[1]));
   report.tables.push_back(std::move(changes));
   return report;
 }

@@ -1,4 +1,4 @@
-// What the tools of `clrsampler mcp` do.
+// The work of the tools of `clrsampler mcp`.
 #ifndef CLRSAMPLER_CLI_MCP_TOOLS_H_
 #define CLRSAMPLER_CLI_MCP_TOOLS_H_
 
@@ -10,7 +10,7 @@
 
 namespace clrsampler {
 
-// `arguments` fit the tool's schema. `may_record`: processes may be recorded for who asks.
+// `arguments` fit the tool's schema. `may_record`: the client may have processes recorded.
 absl::StatusOr<McpAnswer> CallMcpTool(const std::string& tool, const nlohmann::json& arguments, bool may_record);
 
 }  // namespace clrsampler

@@ -1,4 +1,4 @@
-// What the commands of `clrsampler mip` are told, and what each does.
+// The options of the commands of `clrsampler mip`, and a function for each.
 #ifndef CLRSAMPLER_CLI_MIP_CONFIG_H_
 #define CLRSAMPLER_CLI_MIP_CONFIG_H_
 
@@ -25,12 +25,12 @@ struct MipConfig {
   bool paths = false;
 };
 
-// Of mip_edit.cc: those that write a profile.
+// Those in mip_edit.cc write a profile.
 absl::Status CreateMip(const MipConfig& config);
 absl::Status MergeIntoMip(const MipConfig& config);
 absl::Status MipFromYaml(const MipConfig& config);
 
-// Of mip_show.cc: those that print one.
+// Those in mip_show.cc print one.
 absl::Status ShowMip(const MipConfig& config);
 absl::Status PrintMipOrder(const MipConfig& config);
 absl::Status PrintMipCovered(const MipConfig& config);

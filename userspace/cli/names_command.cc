@@ -72,7 +72,7 @@ void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
 
 absl::Status RunNames(const NamesConfig& config) {
   AddressSymbolizerOptions options;
-  options.names = ParseNames(config.names);
+  options.names = config.names;
   options.lines = config.lines;
   for (const std::string& source : config.without) {
     if (source == "files" || source == "perf-map" || source == "jitdump") options.without_files = true;

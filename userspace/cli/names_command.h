@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "formats/names/frame_text.h"
 
 namespace CLI {
 class App;
@@ -22,7 +23,7 @@ struct NamesConfig {
   uint64_t random = 0;
   uint64_t seed = 1;
   std::vector<std::string> without;
-  std::string names = "raw";
+  NameStyle names = NameStyle::kRaw;
   LineOptions lines;
 };
 

@@ -2,13 +2,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/choice_option.h"
+
 namespace clrsampler {
 
-void DeclareNames(CLI::App& app, std::string& names, const std::string& help) {
-  app.add_option("--names", names, help)
-      ->check(CLI::IsMember({"short", "full", "raw"}))
-      ->capture_default_str()
-      ->type_name("STYLE");
+void DeclareNames(CLI::App& app, NameStyle& names, const std::string& help) {
+  static constexpr Choice<NameStyle> kStyles[] = {
+      {"short", NameStyle::kShort}, {"full", NameStyle::kFull}, {"raw", NameStyle::kRaw}};
+  DeclareChoice(app, "--names", names, kStyles, help, "STYLE");
 }
 
 void DeclareTryUnknownRuntime(CLI::App& app, bool& try_unknown_runtime) {
@@ -16,11 +17,6 @@ void DeclareTryUnknownRuntime(CLI::App& app, bool& try_unknown_runtime) {
       "--try-unknown-runtime", try_unknown_runtime,
       "read a .NET runtime that is newer than all known ones as the newest of them, if its descriptor and its\n"
       "own library fit; names then end in [unverified runtime]");
-}
-
-NameStyle ParseNames(absl::string_view names) {
-  if (names == "full") return NameStyle::kFull;
-  return names == "raw" ? NameStyle::kRaw : NameStyle::kShort;
 }
 
 }  // namespace clrsampler

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "formats/names/frame_text.h"
 
 namespace CLI {
@@ -13,13 +12,10 @@ class App;
 
 namespace clrsampler {
 
-void DeclareNames(CLI::App& app, std::string& names, const std::string& help = "short, full or raw");
+void DeclareNames(CLI::App& app, NameStyle& names, const std::string& help = "short, full or raw");
 
 // --try-unknown-runtime.
 void DeclareTryUnknownRuntime(CLI::App& app, bool& try_unknown_runtime);
-
-// Of a word that the option takes.
-NameStyle ParseNames(absl::string_view names);
 
 }  // namespace clrsampler
 

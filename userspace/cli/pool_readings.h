@@ -10,8 +10,8 @@
 
 namespace clrsampler {
 
-// Reads once when it is made. What is left lying all the time must be there both times, so the lesser number of queued
-// work items counts.
+// Reads once when it is made. An item that is left lying all the time must be there both times, so the lesser number of
+// queued work items counts.
 class PoolReadings {
  public:
   // `files`: as PoolWatch's.

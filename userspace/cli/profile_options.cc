@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/choice_option.h"
 #include "cli/duration_option.h"
 #include "cli/output_name.h"
 #include "disassembly/disassembler.h"
@@ -100,14 +101,12 @@ absl::StatusOr<const WriterRow*> WriterOf(const std::string& path, absl::string_
 
 void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config) {
   app.add_option("--module", config.module,
-                 "which image or assembly .order, .mip and .callchain.json are of, by file name or path;\n"
+                 "image or assembly of .order, .mip and .callchain.json files, by file name or path;\n"
                  "%m in the name of a .order or .mip file: one file for each; docs/compiler-feedback.md")
       ->type_name("NAME");
-  app.add_option("--order", config.order,
-                 "functions in a .order file: hot: by samples; first: by the first sample, for starts")
-      ->check(CLI::IsMember({"hot", "first"}))
-      ->capture_default_str()
-      ->type_name("ORDER");
+  static constexpr Choice<FunctionOrder> kOrders[] = {{"hot", FunctionOrder::kHot}, {"first", FunctionOrder::kFirst}};
+  DeclareChoice(app, "--order", config.order, kOrders,
+                "functions in a .order file: hot: by samples; first: by the first sample, for starts", "ORDER");
 }
 
 absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::string_view format,
@@ -184,7 +183,7 @@ absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writi
   WriterOptions options;
   options.annotate_source = writing.annotate_source;
   options.module = build_tool.module;
-  options.function_order = build_tool.order == "first" ? FunctionOrder::kFirst : FunctionOrder::kHot;
+  options.function_order = build_tool.order;
   if (!output.file) return WriteEach(model, std::move(options), output, writing.quiet);
   if (!writing.quiet) {
     options.note = [name = output.name()](absl::string_view note) {

@@ -1,4 +1,4 @@
-// What the commands that read or write profiles have in common: filters, files and their formats.
+// The options that commands which read or write profiles have in common: filters, files and their formats.
 #ifndef CLRSAMPLER_CLI_PROFILE_OPTIONS_H_
 #define CLRSAMPLER_CLI_PROFILE_OPTIONS_H_
 
@@ -29,10 +29,10 @@ absl::StatusOr<ProfileModel> ApplyFilter(ProfileModel model, const ProfileFilter
 
 std::vector<std::string> FormatNames();
 
-// Of formats that compilers and linkers read.
+// Options of formats that compilers and linkers read.
 struct BuildToolConfig {
   std::string module;
-  std::string order = "hot";
+  FunctionOrder order = FunctionOrder::kHot;
 };
 void DeclareBuildToolOptions(CLI::App& app, BuildToolConfig& config);
 

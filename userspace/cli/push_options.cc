@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cli/choice_option.h"
 #include "export/push_request.h"
 #include "os/file_io.h"
 #include "status/status.h"
@@ -30,13 +31,9 @@ absl::Status CheckHeaders(absl::string_view option, const std::vector<std::strin
   return absl::OkStatus();
 }
 
-PushBy ByOf(absl::string_view word) { return word == "process" ? PushBy::kProcess : PushBy::kService; }
-
-void DeclareBy(CLI::App& app, const char* name, std::string& value, const char* help) {
-  app.add_option(name, value, help)
-      ->check(CLI::IsMember({"service", "process"}))
-      ->capture_default_str()
-      ->type_name("WHAT");
+void DeclareBy(CLI::App& app, const char* name, PushBy& value, const char* help) {
+  static constexpr Choice<PushBy> kParts[] = {{"service", PushBy::kService}, {"process", PushBy::kProcess}};
+  DeclareChoice(app, name, value, kParts, help, "WHAT");
 }
 
 void DeclareHeaders(CLI::App& app, const char* name, std::vector<std::string>& values) {
@@ -68,7 +65,7 @@ absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
     ASSIGN_OR_RETURN(options.url, ParsePushUrl(config.push));
   }
   RETURN_IF_ERROR(CheckHeaders("--push-header", config.push_headers));
-  options.by = ByOf(config.push_by);
+  options.by = config.push_by;
   options.headers = config.push_headers;
   return options;
 }
@@ -88,7 +85,7 @@ absl::StatusOr<OtlpOptions> ParseOtlp(const PushConfig& config) {
                       "it takes certificates in PEM, one behind the other");
     }
   }
-  options.by = ByOf(config.otlp_by);
+  options.by = config.otlp_by;
   options.headers = config.otlp_headers;
   options.ca_file = config.otlp_ca;
   return options;

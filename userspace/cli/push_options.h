@@ -14,10 +14,10 @@ namespace clrsampler {
 
 struct PushConfig {
   std::string push;
-  std::string push_by = "service";
+  PushBy push_by = PushBy::kService;
   std::vector<std::string> push_headers;
   std::string otlp;
-  std::string otlp_by = "service";
+  PushBy otlp_by = PushBy::kService;
   std::vector<std::string> otlp_headers;
   std::string otlp_ca;
 };

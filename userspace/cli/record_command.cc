@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/event_buffer_option.h"
 #include "cli/event_source_command.h"
@@ -150,8 +151,8 @@ absl::StatusOr<std::unique_ptr<RecordedTape>> OpenTape(const std::vector<std::st
 }
 
 absl::Status CheckSaved(const RecordConfig& config) {
-  if (!config.perf_maps.enable && config.symbol_servers.empty()) return absl::OkStatus();
-  return BadValue("--save-stream can't be combined with --enable-perf-map or --symbol-server",
+  if (!config.perf_maps.enable && config.symbol_servers.empty() && config.cri_socket.empty()) return absl::OkStatus();
+  return BadValue("--save-stream can't be combined with --enable-perf-map, --symbol-server or --cri-socket",
                   "a stream holds what is read here, not what others are asked to write or send");
 }
 
@@ -296,28 +297,29 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   DeclareEmbedSource(app, config.lines);
   app.add_option(
          "--event", config.event,
-         "cpu: what runs; alloc: where .NET programs allocate memory, in bytes, with the types of the objects;\n"
-         "exception: where exceptions are thrown, with their types; contention: where threads wait for locks, in\n"
-         "nanoseconds; docs/events.md; off-cpu: where threads wait and for what, in microseconds; wall: the same with\n"
+         "cpu: what runs. alloc: where .NET programs allocate memory, in bytes, with the types of the objects.\n"
+         "exception: where exceptions are thrown, with their types. contention: where threads wait for locks, in\n"
+         "nanoseconds; docs/events.md. off-cpu: where threads wait and for what, in microseconds. wall: the same with\n"
          "what they run; docs/waits.md")
       ->check(CLI::IsMember({"cpu", "alloc", "exception", "contention", "off-cpu", "wall"}))
       ->capture_default_str()
       ->type_name("EVENT");
   app.add_option("--source", config.source,
-                 "of events: probe, in runtimes, as root; eventpipe, the runtime's own event stream, as its user and\n"
-                 "without BPF; contention is only there; docs/events.md")
+                 "where events come from: probe, in runtimes, as root; eventpipe, the runtime's own event stream, as\n"
+                 "its user and without BPF; contention is only there; docs/events.md")
       ->check(CLI::IsMember({"probe", "eventpipe"}))
       ->capture_default_str()
       ->type_name("SOURCE");
   DeclareEventBuffer(app, config.event_buffer_megabytes);
   app.add_option("--min-wait", config.min_wait,
-                 "of --event off-cpu and wall: shorter waits are added up and have no stack")
+                 "with --event off-cpu and wall: shorter waits are added up and have no stack")
       ->capture_default_str()
       ->type_name("TIME");
-  app.add_flag("--wakers", config.wakers, "of the same: behind each wait the stack of the thread that ended it");
+  app.add_flag("--wakers", config.wakers,
+               "with --event off-cpu and wall: behind each wait the stack of the thread that ended it");
   app.add_option("--view", config.view,
-                 "cpu: all samples; pause: what ran while .NET threads stood still for a collection and the like;\n"
-                 "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md;\n"
+                 "cpu: all samples. pause: what ran while .NET threads stood still for a collection and the like.\n"
+                 "suspend-delay: what kept them from stopping, counted in microseconds; docs/pauses.md.\n"
                  "jit: what methods were compiled for, counted in microseconds; docs/jit.md")
       ->check(CLI::IsMember({"cpu", "pause", "suspend-delay", "jit"}))
       ->capture_default_str()
@@ -359,10 +361,12 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--symbol-cache", config.symbol_cache,
                  "folder for files from symbol servers; without it /var/cache/clrsampler/symbols for root")
       ->type_name("DIR");
-  app.add_option("--symbol-cache-size", config.symbol_cache_size, "what they may take; also the largest file taken")
+  app.add_option("--symbol-cache-size", config.symbol_cache_size,
+                 "the most that they may take; also the largest file taken")
       ->capture_default_str()
       ->type_name("SIZE");
   DeclarePerfMaps(app, config.perf_maps);
+  DeclareCriSocket(app, config.cri_socket);
   // For the project's own tests: docs/testing.md.
   app.add_option("--save-stacks", config.save_stacks,
                  "keep samples with what unwinding them needs, doubtful ones first")

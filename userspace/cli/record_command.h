@@ -11,7 +11,7 @@ namespace clrsampler {
 
 void DeclareRecordOptions(CLI::App& app, RecordConfig& config);
 
-// Of `clrsampler replay`.
+// The options of `clrsampler replay`.
 void DeclareReplayOptions(CLI::App& app, RecordConfig& config);
 
 // Records, or plays a saved stream.

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
-#include "cli/names_option.h"
 #include "cli/pids_option.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
@@ -56,13 +56,26 @@ absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
   ASSIGN_OR_RETURN(options.perf_maps, ParsePerfMaps(config.perf_maps));
-  options.names = ParseNames(config.names);
+  options.names = config.names;
   options.try_unknown_runtime = config.try_unknown_runtime;
   options.lines = config.lines;
   options.keep_code = config.keep_code;
   options.lines.wanted |= options.lines.source_texts || options.keep_code;
   return absl::OkStatus();
 }
+
+// Words of --event and --view that stand for a view; "cpu" of either leaves it to the other.
+struct ViewWord {
+  absl::string_view word;
+  RecordView view;
+};
+constexpr ViewWord kViewWords[] = {{"alloc", RecordView::kAllocations},
+                                   {"off-cpu", RecordView::kOffCpu},
+                                   {"wall", RecordView::kWall},
+                                   {"exception", RecordView::kExceptions},
+                                   {"pause", RecordView::kPause},
+                                   {"suspend-delay", RecordView::kSuspendDelay},
+                                   {"jit", RecordView::kJit}};
 
 absl::Status SetUnwinding(const RecordConfig& config, RecordOptions& options) {
   options.unwind_data = config.unwind == "tables";
@@ -80,15 +93,14 @@ absl::Status SetUnwinding(const RecordConfig& config, RecordOptions& options) {
   return absl::OkStatus();
 }
 
+// An event that is no CPU time has its own view; --view chooses among those of CPU time.
 RecordView ViewOf(const RecordConfig& config) {
-  return config.event == "alloc"          ? RecordView::kAllocations
-         : config.event == "off-cpu"      ? RecordView::kOffCpu
-         : config.event == "wall"         ? RecordView::kWall
-         : config.event == "exception"    ? RecordView::kExceptions
-         : config.view == "pause"         ? RecordView::kPause
-         : config.view == "suspend-delay" ? RecordView::kSuspendDelay
-         : config.view == "jit"           ? RecordView::kJit
-                                          : RecordView::kCpu;
+  for (const absl::string_view word : {config.event, config.view}) {
+    for (const ViewWord& view : kViewWords) {
+      if (word == view.word) return view.view;
+    }
+  }
+  return RecordView::kCpu;
 }
 
 }  // namespace
@@ -100,6 +112,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   RETURN_IF_ERROR(SetAmounts(config, options));
   RETURN_IF_ERROR(SetSymbols(config, options));
   RETURN_IF_ERROR(SetUnwinding(config, options));
+  ASSIGN_OR_RETURN(options.cri_socket, ParseCriSocket(config.cri_socket));
   options.frequency_hz = config.frequency_hz;
   options.view = ViewOf(config);
   options.roles = !config.no_hooks;

@@ -1,4 +1,4 @@
-// What `clrsampler record` was asked for, and the same as options of a recorder.
+// The options that `clrsampler record` was given, and the same as options of a recorder.
 #ifndef CLRSAMPLER_CLI_RECORD_CONFIG_H_
 #define CLRSAMPLER_CLI_RECORD_CONFIG_H_
 
@@ -12,6 +12,7 @@
 #include "cli/perf_map_options.h"
 #include "cli/profile_options.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "formats/names/frame_text.h"
 #include "pipeline/record_options.h"
 
 namespace clrsampler {
@@ -25,7 +26,7 @@ struct RecordConfig {
   std::string format;                // empty: folded
   FilterConfig filter;
   BuildToolConfig build_tool;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   LineOptions lines;
   bool keep_code = false;
   bool annotate_source = false;
@@ -51,6 +52,7 @@ struct RecordConfig {
   std::string symbol_cache;
   std::string symbol_cache_size = "4GiB";
   PerfMapConfig perf_maps;
+  std::string cri_socket;
   std::string save_stacks;
   std::string save_stream;
   std::vector<std::string> replay;  // not empty: a saved stream is played instead

@@ -23,7 +23,7 @@ absl::StatusOr<std::optional<OutputFile>> OpenStats(const RecordConfig& config);
 // One file twice would be two results in one another.
 absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats);
 
-// What to do with the result, by the best of the outputs.
+// Says what to do with the result, by the best of the outputs.
 std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs);
 
 std::string HostName();  // empty: not known

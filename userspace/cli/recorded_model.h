@@ -1,4 +1,4 @@
-// What a recording has gathered -> a profile that can be written.
+// Turns what a recording has gathered into a profile that can be written.
 #ifndef CLRSAMPLER_CLI_RECORDED_MODEL_H_
 #define CLRSAMPLER_CLI_RECORDED_MODEL_H_
 

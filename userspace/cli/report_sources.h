@@ -27,7 +27,7 @@ absl::StatusOr<ReportInputs> RecordReportInputs(const ReportRecordingOptions& op
 // The sources point into the inputs.
 std::vector<ReportSource> SourcesOf(const ReportInputs& inputs);
 
-// All that they say. What could not be recorded stands among the sentences of the coverage.
+// All that they say. A part that could not be recorded stands among the sentences of the coverage.
 absl::StatusOr<Report> WholeReport(const ReportInputs& inputs);
 // The coverage, without more.
 Report CoverageReport(const ReportInputs& inputs, const std::string& title);

@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/exit_status.h"
 #include "cli/hook_budget_option.h"
@@ -26,6 +27,7 @@
 #include "cli/size_option.h"
 #include "clr/perf_map/lease_repair.h"
 #include "clr/perf_map/lease_store.h"
+#include "container_runtime/cri_process.h"
 #include "export/access.h"
 #include "export/listen_address.h"
 #include "os/file_io.h"
@@ -105,11 +107,12 @@ absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   options.record.roles = !config.no_hooks;
   options.record.try_unknown_runtime = config.try_unknown_runtime;
   options.record.probe_cost_share = config.hook_budget / 100;
-  options.record.names = ParseNames(config.names);
+  options.record.names = config.names;
   options.record.lines = config.lines;
   options.allocations = !config.no_hooks && !config.no_allocations;
   options.waits = config.waits;
   ASSIGN_OR_RETURN(options.record.perf_maps, ParsePerfMaps(config.perf_maps));
+  ASSIGN_OR_RETURN(options.record.cri_socket, ParseCriSocket(config.cri_socket));
   if (config.ring_bytes) {
     const auto bytes = ParseRingBytes(*config.ring_bytes);
     if (!bytes.ok()) return bytes.status();
@@ -291,6 +294,11 @@ absl::Status SetGuard(bool may_start, std::shared_ptr<LeaseGuard>& guard, ServeO
   return absl::OkStatus();
 }
 
+// The process that asks it can't be started in the sandbox.
+absl::Status OtherCriSocket() {
+  return WithHint(absl::FailedPreconditionError("--cri-socket can't be changed in a service that runs"), "restart it");
+}
+
 // An option that takes one value each time that it is given.
 CLI::Option* Several(CLI::App& app, const char* name, std::vector<std::string>& values, const char* help) {
   return app.add_option(name, values, help)->allow_extra_args(false);
@@ -299,7 +307,7 @@ CLI::Option* Several(CLI::App& app, const char* name, std::vector<std::string>& 
 void DeclareHistoryAndAccess(CLI::App& app, ServeConfig& config) {
   app.add_option("--history", config.history, "file of the history")->capture_default_str()->type_name("FILE");
   app.add_flag("--no-history", config.no_history, "keep the last minutes in memory only");
-  app.add_option("--history-size", config.history_size, "what it may take on disk; the oldest goes first")
+  app.add_option("--history-size", config.history_size, "the most that it may take on disk; the oldest goes first")
       ->capture_default_str()
       ->type_name("SIZE");
   app.add_option("--history-age", config.history_age, "how long it is kept")->capture_default_str()->type_name("TIME");
@@ -361,6 +369,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
   DeclareHookBudget(app, config.hook_budget);
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
   DeclarePerfMaps(app, config.perf_maps);
+  DeclareCriSocket(app, config.cri_socket);
   DeclareRingBytes(app, config.ring_bytes);
   DeclareHistoryAndAccess(app, config);
   Several(app, "--trigger", config.triggers,
@@ -368,7 +377,7 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
           "'pause>100ms', 'suspend-delay>20ms', 'cpu>80% for 10s', 'alloc>500MB/s', 'wait:monitor+lock>50%'")
       ->type_name("EVENT");
   app.add_option("--recordings", config.recordings, "folder for these")->capture_default_str()->type_name("DIR");
-  app.add_option("--recordings-size", config.recordings_size, "what they may take; the oldest go first")
+  app.add_option("--recordings-size", config.recordings_size, "the most that they may take; the oldest go first")
       ->capture_default_str()
       ->type_name("SIZE");
   app.add_option("--cpu-limit", config.cpu_limit,
@@ -408,6 +417,9 @@ int ServeMain(const std::vector<std::string>& arguments) {
   options->record.files = *files;
   const std::shared_ptr<LineHelper> line_helper = LineHelperFor(options->record.lines);
   options->record.line_helper = line_helper;
+  const std::string cri_socket = options->record.cri_socket;
+  if (!cri_socket.empty()) options->record.cri_helper = StartCriHelper(cri_socket);
+  const std::shared_ptr<CriHelper> cri_helper = options->record.cri_helper;
   if (const absl::Status entered = EnterSandboxOf(*options); !entered.ok()) return ReportStatus(entered);
   std::optional<ServeOptions> before;  // those of before a reload, until the new ones have proved good
   while (true) {
@@ -424,9 +436,11 @@ int ServeMain(const std::vector<std::string>& arguments) {
     if (changed.ok()) {
       if (const absl::Status set = SetGuard(/*may_start=*/false, guard, *changed); !set.ok()) changed = set;
     }
+    if (changed.ok() && changed->record.cri_socket != cri_socket) changed = OtherCriSocket();
     if (changed.ok()) {
       changed->record.files = *files;
       changed->record.line_helper = line_helper;
+      changed->record.cri_helper = cri_helper;
       before = *std::move(options);
       options = std::move(changed);
       options->log("the configuration was read again");

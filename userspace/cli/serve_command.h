@@ -12,6 +12,7 @@
 #include "cli/perf_map_options.h"
 #include "cli/push_options.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "formats/names/frame_text.h"
 
 namespace CLI {
 class App;
@@ -25,13 +26,14 @@ struct ServeConfig {
   std::string window = "10s";
   std::vector<std::string> cgroups, containers, comms;
   std::vector<uint32_t> uids;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   bool no_hooks = false;
   bool no_allocations = false;
   bool waits = false;
   bool try_unknown_runtime = false;
   double hook_budget = kDefaultHookBudget;  // percent of a CPU
   PerfMapConfig perf_maps;
+  std::string cri_socket;
   LineOptions lines;
   std::optional<std::string> ring_bytes;
   std::string history = "/var/lib/clrsampler/history.db";

@@ -84,7 +84,7 @@ absl::Status RunStacks(const StacksConfig& config) {
   const std::shared_ptr<LineHelper> line_helper = LineHelperFor(config.lines);
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, {.stops_threads = true}).status());
   ASSIGN_OR_RETURN(const ThreadStacks stacks,
-                   TakeThreadStacks(config.pid, ParseNames(config.names), config.lines, files.get(), line_helper));
+                   TakeThreadStacks(config.pid, config.names, config.lines, files.get(), line_helper));
   if (const std::string deadlocks = DeadlockText(stacks); !config.json && !deadlocks.empty()) {
     std::printf("%s\n", deadlocks.c_str());
   }

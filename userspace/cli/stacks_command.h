@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "clr/lines/assembly_pdbs.h"
+#include "formats/names/frame_text.h"
 
 namespace CLI {
 class App;
@@ -16,7 +17,7 @@ namespace clrsampler {
 
 struct StacksConfig {
   uint32_t pid = 0;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   LineOptions lines;
   bool json = false;
 };

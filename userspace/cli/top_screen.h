@@ -13,7 +13,7 @@
 
 namespace clrsampler {
 
-// What is shown; the keys change it.
+// The view that is shown; the keys change it.
 struct TopView {
   TopSort sort = TopSort::kCpu;
   std::string filter;    // expression for names; empty: all

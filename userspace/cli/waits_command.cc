@@ -5,17 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/duration_option.h"
+#include "cli/lock_words.h"
 #include "cli/pool_readings.h"
 #include "output/pool_summary.h"
+#include "output/summary.h"
 #include "output/wait_summary.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/recorder.h"
+#include "pipeline/thread_stacks.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -32,13 +37,16 @@ nlohmann::ordered_json Rows(const std::vector<WaitSite>& sites) {
   return json;
 }
 
-std::string Json(const WaitSummary& summary, const Account& account) {
-  const nlohmann::ordered_json json = {{"seconds", account.duration_seconds},
-                                       {"waited_us", summary.waited_us},
-                                       {"running_us", summary.running_us},
-                                       {"kinds", Rows(summary.kinds)},
-                                       {"sites", Rows(summary.sites)}};
+std::string Text(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json Json(const WaitSummary& summary, const Account& account) {
+  return {{"seconds", account.duration_seconds},
+          {"waited_us", summary.waited_us},
+          {"running_us", summary.running_us},
+          {"kinds", Rows(summary.kinds)},
+          {"sites", Rows(summary.sites)}};
 }
 
 std::string Json(const PoolSummary& summary, double seconds) {
@@ -55,7 +63,7 @@ std::string Json(const PoolSummary& summary, double seconds) {
                     {"max_workers", summary.numbers->max_workers}};
     if (summary.numbers->queued) json["pool"]["queued"] = *summary.numbers->queued;
   }
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return Text(json);
 }
 
 absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView view) {
@@ -69,25 +77,22 @@ absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView vi
 }
 
 absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
-                         const std::function<std::string(const Recorder&)>& tables) {
+                         const std::function<std::string(const Recorder&)>& tables, AgentNeeds needs = {}) {
   LineOutput output(STDOUT_FILENO);
   return RunWatch(config.watch,
                   {.options = std::move(options),
                    .can_watch = [](Recorder&) { return absl::OkStatus(); },
                    .summary = tables,
                    .summary_with_json = true,
-                   .needs_samples = false},
+                   .needs_samples = false,
+                   .needs = std::move(needs)},
                   output);
 }
 
-absl::Status Run(const WaitsConfig& config, RecordView view, const std::vector<WaitKind>& only) {
-  ASSIGN_OR_RETURN(RecordOptions options, OptionsOf(config, view));
-  options.wakers = true;
-  return PrintTables(config, std::move(options), [&](const Recorder& recorder) {
-    const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(), only);
-    return config.watch.json ? Json(summary, recorder.account())
-                             : WaitSummaryText(summary, recorder.account(), config.rows);
-  });
+nlohmann::ordered_json WithHeldLocks(nlohmann::ordered_json json, const absl::StatusOr<ThreadStacks>& now) {
+  json["held_at_end"] = now.ok() ? HeldLocksJson(*now) : nlohmann::ordered_json::array();
+  if (!now.ok()) json["held_at_end_trouble"] = now.status().message();
+  return json;
 }
 
 }  // namespace
@@ -100,7 +105,15 @@ void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config) {
   app.add_option("--rows", config.rows, "so many methods at most")->capture_default_str()->type_name("N");
 }
 
-absl::Status RunWall(const WaitsConfig& config) { return Run(config, RecordView::kWall, {}); }
+absl::Status RunWall(const WaitsConfig& config) {
+  ASSIGN_OR_RETURN(RecordOptions options, OptionsOf(config, RecordView::kWall));
+  options.wakers = true;
+  return PrintTables(config, std::move(options), [&](const Recorder& recorder) {
+    const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(), {});
+    return config.watch.json ? Text(Json(summary, recorder.account()))
+                             : WaitSummaryText(summary, recorder.account(), config.rows);
+  });
+}
 
 absl::Status RunThreadPool(const WaitsConfig& config) {
   ASSIGN_OR_RETURN(RecordOptions options, OptionsOf(config, RecordView::kWall));
@@ -116,9 +129,22 @@ absl::Status RunThreadPool(const WaitsConfig& config) {
 }
 
 absl::Status RunLocks(const WaitsConfig& config) {
-  return Run(config, RecordView::kOffCpu,
-             {WaitKind::kMonitor, WaitKind::kLock, WaitKind::kSemaphore, WaitKind::kEvent, WaitKind::kTaskWait,
-              WaitKind::kFutex});
+  ASSIGN_OR_RETURN(RecordOptions options, OptionsOf(config, RecordView::kOffCpu));
+  options.wakers = true;
+  RETURN_IF_ERROR(ShareFileBroker(options));
+  const std::shared_ptr<FileBroker> files = options.files;
+  const auto tables = [&](const Recorder& recorder) {
+    const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(),
+                                               {WaitKind::kMonitor, WaitKind::kLock, WaitKind::kSemaphore,
+                                                WaitKind::kEvent, WaitKind::kTaskWait, WaitKind::kFutex});
+    const absl::StatusOr<ThreadStacks> now = TakeThreadStacks(config.watch.pid, config.watch.names, {}, files.get());
+    if (config.watch.json) return Text(WithHeldLocks(Json(summary, recorder.account()), now));
+    return absl::StrCat(
+        WaitSummaryText(summary, recorder.account(), config.rows), "\nat the end:\n",
+        now.ok() ? HeldLocksText(*now, config.rows)
+                 : absl::StrCat("the holders of locks are not known: ", PrintableText(now.status().message()), "\n"));
+  };
+  return PrintTables(config, std::move(options), tables, {.stops_threads = true});
 }
 
 }  // namespace clrsampler

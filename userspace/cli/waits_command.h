@@ -25,9 +25,9 @@ void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config);
 
 // All that the threads do: waiting by kind, and running.
 absl::Status RunWall(const WaitsConfig& config);
-// What they wait for each other for, and who ended it.
+// Tells what threads wait for each other for, and which thread ended it.
 absl::Status RunLocks(const WaitsConfig& config);
-// What the pool's workers do, and whether it is starved.
+// Tells what the pool's workers do, and whether it is starved.
 absl::Status RunThreadPool(const WaitsConfig& config);
 
 }  // namespace clrsampler

@@ -9,7 +9,6 @@
 #include "cli/duration_option.h"
 #include "cli/names_option.h"
 #include "output/summary.h"
-#include "pipeline/agent_sandbox.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -27,7 +26,7 @@ absl::StatusOr<RecordOptions> WatchOptions(const WatchConfig& config) {
   if (config.duration.has_value()) {
     ASSIGN_OR_RETURN(options.duration_ns, ParseDurationNs("--duration", *config.duration));
   }
-  options.names = ParseNames(config.names);
+  options.names = config.names;
   options.lines = config.lines;
   return options;
 }
@@ -48,7 +47,7 @@ void SayNotices(const Account& account, bool needs_samples) {
 absl::Status RunWatch(const WatchConfig& config, const Watch& watch, LineOutput& output) {
   ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(watch.options));
   RETURN_IF_ERROR(watch.can_watch(*recorder));
-  RETURN_IF_ERROR(EnterAgentSandbox(watch.options, {}).status());
+  RETURN_IF_ERROR(EnterAgentSandbox(watch.options, watch.needs).status());
   SayWatching(config);
   RETURN_IF_ERROR(recorder->Run(nullptr));
   const Account account = recorder->account();

@@ -1,5 +1,5 @@
-// What `pauses`, `jit`, `allocs` and `exceptions` share: they print what one process does as it comes, or a summary at
-// the end.
+// The parts that `pauses`, `jit`, `allocs` and `exceptions` share: they print what one process does as it comes, or a
+// summary at the end.
 #ifndef CLRSAMPLER_CLI_WATCH_H_
 #define CLRSAMPLER_CLI_WATCH_H_
 
@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/line_output.h"
+#include "formats/names/frame_text.h"
+#include "pipeline/agent_sandbox.h"
 #include "pipeline/record_options.h"
 #include "pipeline/recorder.h"
 
@@ -23,7 +25,7 @@ namespace clrsampler {
 struct WatchConfig {
   uint32_t pid = 0;
   std::optional<std::string> duration;
-  std::string names = "short";
+  NameStyle names = NameStyle::kShort;
   LineOptions lines;  // of the kinds of events that have some
   bool json = false;
 };
@@ -40,12 +42,13 @@ struct Watch {
   std::function<std::string(const Recorder&)> summary;
   bool summary_with_json = false;  // it is what --json prints; else --json prints the events alone
   bool needs_samples = true;       // else it is no news that there were none
+  AgentNeeds needs;                // of the summary
 };
 
 // That it begins, on standard error.
 void SayWatching(const WatchConfig& config);
 
-// What went wrong meanwhile, on standard error. `needs_samples`: as in Watch.
+// Tells what went wrong meanwhile, on standard error. `needs_samples`: as in Watch.
 void SayNotices(const Account& account, bool needs_samples);
 
 // Until the duration is over, a signal comes or the process ends. `output` is what the receiver prints to.

@@ -7,8 +7,8 @@
 // Connecting is an act of root on hostile ground: the path is resolved inside the target's root (process/target_files),
 // and nothing is sent unless the kernel says that the target itself listens (SO_PEERCRED).
 //
-// A state machine stepped by the main loop, and no worker thread: the only thing to wait for is the reply, on a
-// descriptor that poll(2) can watch, and a thread would need the locks that the program does without.
+// It is a state machine stepped by the main loop, and no worker thread. The only thing to wait for is the reply, on a
+// descriptor that poll(2) can watch. A thread would need the locks that the program does without.
 #ifndef CLRSAMPLER_CLR_DIAGNOSTICS_CLIENT_H_
 #define CLRSAMPLER_CLR_DIAGNOSTICS_CLIENT_H_
 
@@ -50,7 +50,7 @@ bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& tar
 absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const TargetIdentity& target,
                                           const TargetFiles& files);
 
-// What becomes of the connection when a reply other than a refusal has come.
+// The fate of the connection when a reply other than a refusal has come.
 enum class AfterReply : uint8_t {
   kClose,
   kStream,  // it goes on: TakeStream
@@ -75,7 +75,7 @@ class DiagnosticsExchange {
   const absl::Status& status() const { return status_; }
   std::optional<uint32_t> error() const { return error_; }  // HRESULT of a refusal
   std::span<const std::byte> payload() const;
-  // What came behind the reply already; valid as long as this.
+  // The bytes that came behind the reply already; valid as long as this.
   std::span<const std::byte> surplus() const;
   UniqueFd TakeStream() { return std::move(stream_); }
 

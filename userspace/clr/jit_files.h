@@ -36,7 +36,7 @@ struct ProcessStart {
 // seen.
 ProcessStart StartOf(const Process& process, MonotonicTime now);
 
-// What the process's time namespace adds to CLOCK_MONOTONIC (time_namespaces(7)); 0 without one.
+// The difference that the process's time namespace adds to CLOCK_MONOTONIC (time_namespaces(7)); 0 without one.
 int64_t MonotonicOffsetOf(const TargetFiles& files);
 
 }  // namespace clrsampler

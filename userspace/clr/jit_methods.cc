@@ -269,7 +269,7 @@ void JitMethods::NoteJitdumpState(const FileOwner& owner, const ProcessState& st
   switch (state.jitdump.state()) {
     case JitdumpTailer::State::kDead:
       if (!state.process_alive) return;
-      return say("jitdump_dead", " ends inside a record and is no longer written", names,
+      return say("jitdump_dead", " ends inside a record and is not written any more", names,
                  has_perf_map ? "" : "is its file system full? DOTNET_PerfMapEnabled=1 also writes a perf map");
     case JitdumpTailer::State::kClosed:
       return say("jitdump_closed", " was closed by its runtime", names);

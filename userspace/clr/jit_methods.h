@@ -1,15 +1,16 @@
 // Names of code that was compiled in the target: a FrameSource over the jitdump and the perf map that its runtime
 // writes.
 //
-// Which file speaks: the jitdump for the times that it is known to be complete for, because it has times itself; the
-// perf map when there is no jitdump, and for what came after a jitdump's end. An address in a jitdump that has ended
-// may be another method's by now, so that without a perf map later samples have no name. A perf map that is written in
-// blocks speaks for the time before its last block. Files are looked for only in
-// processes that have compiled code in memory, and in the target's own mount namespace (jit_files.h).
+// The jitdump speaks for the times that it is known to be complete for, because it has times itself. The perf map
+// speaks when there is no jitdump, and for what came after a jitdump's end. An address in a jitdump that has ended may
+// be another method's by now, so that without a perf map later samples have no name. A perf map that is written in
+// blocks speaks for the time before its last block. Files are looked for only in processes that have compiled code in
+// memory, and in the target's own mount namespace (jit_files.h).
 //
-// How to drive it: one object for all processes. Poll(process, now) once per loop iteration and process, and again
-// while CompleteUntil is behind; Resolve for frames whose mapping is JIT memory or unknown; ResolvePrecompiled as a
-// last resort for precompiled code, which a jitdump also names; Forget at exec and after exit. Main loop only.
+// How to drive it: one object for all processes. Poll(process, now) is called once per loop iteration and process, and
+// again while CompleteUntil is behind. Resolve is for frames whose mapping is JIT memory or unknown. ResolvePrecompiled
+// is a last resort for precompiled code, which a jitdump also names. Forget is called at exec and after exit. Main loop
+// only.
 #ifndef CLRSAMPLER_CLR_JIT_METHODS_H_
 #define CLRSAMPLER_CLR_JIT_METHODS_H_
 

@@ -1,6 +1,6 @@
 // Follows one jitdump file and keeps the map of its methods.
 //
-// What can happen to the file, and what becomes of it:
+// Things that can happen to the file, and what becomes of it:
 //   half a record at the end     waits for the rest; what is whole counts
 //   truncated, replaced, rewritten   the map is cleared and the file read from its begin
 //   not a jitdump, damaged       kFailed with the reason; what was read before the damage stays
@@ -32,7 +32,7 @@
 
 namespace clrsampler {
 
-// What is known of the process that should have written the file; times in our own CLOCK_MONOTONIC.
+// The facts that are known of the process that should have written the file; times in our own CLOCK_MONOTONIC.
 struct JitdumpExpectation {
   uint32_t namespace_pid = 0;   // 0: not known, any pid is taken
   MonotonicTime started;        // no earlier than this; Min when not known
@@ -61,8 +61,8 @@ class JitdumpTailer {
 
   MethodMap& methods() { return methods_; }
   const MethodMap& methods() const { return methods_; }
-  // Of our clock: the file speaks for times in [speaks_from, speaks_until], that is from its header on, and once it is
-  // no longer written up to what it is known to hold.
+  // The file speaks for times of our clock in [speaks_from, speaks_until]: from its header on, and once it is not
+  // written any more, up to what it is known to hold.
   MonotonicTime speaks_from() const { return header_time_; }
   MonotonicTime speaks_until() const {
     return state_ == State::kReading ? MonotonicTime::Max() : std::max(last_record_, whole_at_);
@@ -71,7 +71,7 @@ class JitdumpTailer {
   MonotonicTime complete_until() const { return complete_until_; }
   bool behind() const { return behind_; }  // the budget ended before the file did
 
-  // The text of a name in the map; nullopt when the file no longer holds it there.
+  // The text of a name in the map; nullopt when the file does not hold it there any more.
   std::optional<std::string> ReadName(MethodNameRef name);
 
   // The first bytes of the code that is recorded behind a name of `name_bytes` bytes; fewer than asked where it is
@@ -83,7 +83,7 @@ class JitdumpTailer {
   // How long half a record may stay as it is before we ask whether anybody still writes. A writev of a large method
   // takes well below a millisecond; a stopped process is still found by is_written.
   static constexpr uint64_t kTornPatienceNs = 200'000'000;
-  // After this long samples no longer wait for the rest, although somebody still has the file open (a stopped process).
+  // After this long samples stop waiting for the rest, although somebody still has the file open (a stopped process).
   static constexpr uint64_t kTornGiveUpNs = 1'000'000'000;
   // How often a file that does not grow is asked for its writer.
   static constexpr uint64_t kWriterCheckNs = 1'000'000'000;

@@ -49,12 +49,12 @@ class PerfMapTailer {
   const MethodMap& methods() const { return methods_; }
   MonotonicTime complete_until() const { return complete_until_; }
   bool in_blocks() const { return in_blocks_; }
-  // What was compiled until then is in the map. Max: all of it. With blocks it may never reach the time of a sample, so
-  // that nobody should wait for it.
+  // Everything that was compiled before this time is in the map. Max: all of it. With blocks it may never reach the
+  // time of a sample, so that nobody should wait for it.
   MonotonicTime speaks_until() const { return in_blocks_ ? blocks_until_ : MonotonicTime::Max(); }
   bool behind() const { return behind_; }  // the budget ended before the file did
 
-  // The text of a name in the map; nullopt when the file no longer holds it there.
+  // The text of a name in the map; nullopt when the file does not hold it there any more.
   std::optional<std::string> ReadName(MethodNameRef name);
 
  private:

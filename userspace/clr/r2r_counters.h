@@ -1,4 +1,4 @@
-// What happened as ready-to-run code was named.
+// Counts the ways in which ready-to-run code was named.
 #ifndef CLRSAMPLER_CLR_R2R_COUNTERS_H_
 #define CLRSAMPLER_CLR_R2R_COUNTERS_H_
 

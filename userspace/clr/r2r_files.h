@@ -88,7 +88,7 @@ class R2rFiles {
   };
   // nullopt: there is no image with ready-to-run code.
   std::optional<Place> Find(const FrameQuery& query);
-  // Of a file's mapping, executable or not.
+  // The place in a file's mapping, executable or not.
   std::optional<Place> FindInFile(const FrameQuery& query);
   // Only what was read tells whether a file is still whole, so this question comes last.
   bool IsDamaged(R2rFile& file);

@@ -1,6 +1,6 @@
-// What the r2rmap of a ready-to-run image says, made from the image itself: a map for images whose own one is not at
-// hand. Its rows are those of crossgen2: a row for each method, without cold parts and stubs that resume async methods.
-// x64 maps are equal byte for byte. On arm64 crossgen2's lengths include the constants behind the code; these do not.
+// Makes the r2rmap of a ready-to-run image from the image itself: a map for images whose own one is not at hand. Its
+// rows are those of crossgen2: a row for each method, without cold parts and stubs that resume async methods. x64 maps
+// are equal byte for byte. On arm64 crossgen2's lengths include the constants behind the code; these do not.
 #ifndef CLRSAMPLER_CLR_R2R_MAP_CONTENT_H_
 #define CLRSAMPLER_CLR_R2R_MAP_CONTENT_H_
 

@@ -16,10 +16,10 @@ namespace clrsampler {
 
 class R2rMapFile {
  public:
-  // FailedPrecondition: the map is of another image. The signature alone does not prove the addresses: it is made from
+  // FailedPrecondition: the map is of another image. The signature alone does not prove the addresses. It is made from
   // the modules' ids, so the same sources compiled with other options, or a framework image compiled again, have the
-  // same one. What proves them is that every row begins where a runtime function of the image does: of false pairs 11 %
-  // of the rows do (System.Linq 10.0.14 against its recompiled self), of true pairs all.
+  // same one. The proof is that every row begins where a runtime function of the image does. The rows of false pairs do
+  // in 11 % of the cases (System.Linq 10.0.14 against its recompiled self), those of true pairs always.
   static absl::StatusOr<R2rMapFile> Check(std::shared_ptr<const ImageFile> file, const R2rImage& image);
 
   // The name column of the row that begins at this address; nullopt: none.

@@ -1,11 +1,11 @@
 // Ready-to-run images that are in no mapped file: those of a compressed single-file program. The runtime unpacks them
 // into memory and lays them out itself, so that their tables can be read from the target only.
 //
-// How such an image lies there (measured on 8.0.30, 9.0.19, 10.0.14): it begins at a multiple of 64 KiB with a page of
-// its own, the header, anonymous, private, readable and nothing else; sections follow at their RVAs, the code as an
-// anonymous executable mapping 64 KiB further on. The process table knows that one only. So on the first sample in an
-// anonymous executable mapping /proc/PID/maps is read once, and the mappings that end where it begins are searched
-// backwards for a header that spans the address.
+// Such an image lies there like this (measured on 8.0.30, 9.0.19, 10.0.14). It begins at a multiple of 64 KiB with a
+// page of its own, the header, anonymous, private, readable and nothing else. Sections follow at their RVAs, the code
+// as an anonymous executable mapping 64 KiB further on. The process table knows that one only. So on the first sample
+// in an anonymous executable mapping /proc/PID/maps is read once, and the mappings that end where it begins are
+// searched backwards for a header that spans the address.
 #ifndef CLRSAMPLER_CLR_R2R_MEMORY_IMAGES_H_
 #define CLRSAMPLER_CLR_R2R_MEMORY_IMAGES_H_
 
@@ -38,7 +38,8 @@ struct R2rMemoryOptions {
   // A composite image of the whole framework has 60 MB, of which 12 MB are copied.
   uint64_t max_image_bytes = uint64_t{1} << 30;
   uint64_t max_copied_bytes = 64 << 20;
-  // Of all images that are in use. A target that makes up image after image gets no more names; nothing else happens.
+  // The bytes of all images that are in use. A target that makes up image after image gets no more names; nothing else
+  // happens.
   uint64_t max_total_bytes = uint64_t{512} << 20;
   size_t max_images_per_process = 1024;
 };

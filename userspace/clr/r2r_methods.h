@@ -4,13 +4,13 @@
 // place in a file: file offset -> section table -> RVA -> runtime function -> method. Images of a compressed
 // single-file program are in no file: there the tables come out of the target's memory (r2r_memory_images.h), and the
 // metadata of other assemblies out of the compressed bundle. The image's own tables name it (formats/pe/r2r_image.h).
-// An r2rmap beside the image is a second witness where it proves to belong to it (r2r_map_file.h): it is the reported
-// source where both agree, and its text is taken where they don't or where the image's tables need an assembly that is
-// not there; for those it is asked for from symbol servers too. Cold parts and funclets, which have no row in it, take
-// the name of their method, so that one method is one frame.
+// An r2rmap beside the image is a second witness where it proves to belong to it (r2r_map_file.h). It is the reported
+// source where both agree. Its text is taken where they don't or where the image's tables need an assembly that is not
+// there; for those it is asked for from symbol servers too. Cold parts and funclets, which have no row in it, take the
+// name of their method, so that one method is one frame.
 //
-// An address that no runtime function contains is never given a neighbour's name. What can't be named here is answered
-// with the reason, and the next source is asked all the same.
+// An address that no runtime function contains is never given a neighbour's name. An address that can't be named here
+// is answered with the reason, and the next source is asked all the same.
 #ifndef CLRSAMPLER_CLR_R2R_METHODS_H_
 #define CLRSAMPLER_CLR_R2R_METHODS_H_
 
@@ -85,7 +85,7 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   size_t heap_bytes() const { return files_.heap_bytes(); }  // of the indexes; names are in the FrameTable
 
  private:
-  // Of a method; valid until the next call that is not const.
+  // The answer for a method; valid until the next call that is not const.
   struct Method {
     R2rFile& file;
     R2rLoadedImage& image;

@@ -10,8 +10,8 @@
 
 namespace clrsampler {
 
-// Of the code that R2rImage::HotCodeOf says. `method` as in R2rCodePlace. A part whose data is damaged is left out. The
-// caller looks afterwards whether the file is still whole.
+// The unwind data of the code that R2rImage::HotCodeOf says. `method` as in R2rCodePlace. A part whose data is damaged
+// is left out. The caller looks afterwards whether the file is still whole.
 std::vector<CodeUnwind> UnwindPartsOf(const R2rImage& image, uint32_t method);
 
 }  // namespace clrsampler

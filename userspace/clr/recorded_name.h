@@ -16,8 +16,8 @@ namespace clrsampler {
 // The name at the front of `bytes`. Where its end is not in sight, `ended` is false and all that is there is the name.
 using CutRecordedName = absl::FunctionRef<absl::string_view(absl::string_view bytes, bool& ended)>;
 
-// Reads until `cut` sees the end, at most `most_bytes` at once. nullopt: the file no longer holds the name there. What
-// is returned has the hash that the reference says, and so is the name that the parser saw.
+// Reads until `cut` sees the end, at most `most_bytes` at once. nullopt: the file does not hold the name there any
+// more. The name that is returned has the hash that the reference says, and so is the name that the parser saw.
 std::optional<std::string> ReadRecordedName(TailedFile& file, MethodNameRef name, size_t most_bytes,
                                             CutRecordedName cut);
 

@@ -1,4 +1,4 @@
-// Which .NET runtime a process holds, and in which form it was deployed.
+// Finds which .NET runtime a process holds, and in which form it was deployed.
 //
 // The runtime is found by what the mapped ELF images export (runtime_image.h), never by a path or a file name. Paths
 // are compared for one thing only: whether the runtime lies beside the program, which is what self-contained means.
@@ -65,7 +65,8 @@ class RuntimeDiscovery {
   enum class CacheBy : uint8_t {
     // Device, inode, size and time of change of the opened file: for long runs. Each process opens its images once.
     kFile,
-    // What /proc/PID/maps says of the file: for one look at a whole host, which opens each file once for all processes.
+    // The word of /proc/PID/maps about the file: for one look at a whole host, which opens each file once for all
+    // processes.
     kMapping,
   };
   RuntimeDiscovery(ImageFiles& images, CacheBy cache_by) : images_(images), cache_by_(cache_by) {}

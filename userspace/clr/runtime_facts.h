@@ -1,4 +1,4 @@
-// What is known of single releases of .NET. What differs between major versions: clr/runtime_generations.h.
+// The facts about single releases of .NET. Differences between major versions: clr/runtime_generations.h.
 //
 // Facts are of two kinds: measured on the runtimes themselves (linux-x64; each row says on which), or read in the
 // upstream thread that the row names. Where the release that carries a fix was not verified, the row ends with the last

@@ -1,4 +1,4 @@
-// What differs between the major versions of .NET, a row each: the place where a new version is entered.
+// The differences between the major versions of .NET, a row each: the place where a new version is entered.
 //
 // Two kinds of fact have a table of their own beside this one, because they are many: where fields are
 // (clr/memory/runtime_layout.cc) and the JIT's helpers (formats/runtime/jit_helper_tables.cc). Versions of precompiled
@@ -26,8 +26,8 @@ enum class DescribedLayout : uint8_t {
 
 struct RuntimeGeneration {
   uint16_t major;
-  // What getVersionIdentifier of its JIT gives: src/coreclr/inc/jiteeversionguid.h of each release branch, read in the
-  // runtimes 8.0.0 to 11.0.0.
+  // The value of getVersionIdentifier of its JIT: src/coreclr/inc/jiteeversionguid.h of each release branch, read in
+  // the runtimes 8.0.0 to 11.0.0.
   absl::string_view jit_interface;
   DescribedLayout described;
   // Names of stubs by StubCodeBlockKind (src/coreclr/vm/codeman.h), which no contract describes. nullptr: not known.

@@ -1,4 +1,4 @@
-// What one ELF image is to .NET, told by what it exports and never by its name. Pure.
+// The role of one ELF image for .NET, told by what it exports and never by its name. Pure.
 //
 // Facts (measured: 8.0.0 to 10.0.14 linux-x64 and 10.0.9 linux-arm64 for CoreCLR; 9.0.20 linux-x64 for NativeAOT):
 // - libcoreclr.so exports coreclr_initialize and g_dacTable; from 9.0 on DotNetRuntimeContractDescriptor too. Mono's

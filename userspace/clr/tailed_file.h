@@ -32,7 +32,7 @@ struct TailCounters {
   TailCounters& operator+=(const TailCounters& more);
 };
 
-// What became of a followed file, as its tailer sees it.
+// The state of a followed file, as its tailer sees it.
 enum class TailState : uint8_t {
   kMissing,  // never seen
   kReading,
@@ -54,7 +54,7 @@ class TailedFile {
     kReset,   // another file, or another content: what was read is void
   };
 
-  // Looks at the size; while that stands still, once a second also whether the path now leads to another file
+  // Looks at the size. While that stands still, it looks once a second also whether the path now leads to another file
   // (`may_reopen` false: never, the owner of the path has exited and somebody else may use it). An error is the
   // opener's.
   absl::StatusOr<Change> Poll(Opener open, MonotonicTime now, bool may_reopen);

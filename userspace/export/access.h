@@ -1,4 +1,4 @@
-// Who may see profiles: they name the methods of all users' programs.
+// Decides whether a request may see profiles: they name the methods of all users' programs.
 //
 //   a Unix socket      whoever the file system lets connect
 //   TCP                /metrics and /-/ready are everybody's; the rest takes a token: `Authorization: Bearer TOKEN`,

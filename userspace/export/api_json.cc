@@ -123,6 +123,34 @@ std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses) {
   return Dump(json);
 }
 
+std::string LanesJson(const HistoryLanes& lanes) {
+  Json json = {{"begin", Ms(lanes.begin_unix_ns)}, {"step_ms", Ms(lanes.step_ns)}, {"steps", lanes.steps},
+               {"covered", lanes.covered},         {"states", Json::array()},      {"others", lanes.others},
+               {"threads", Json::array()},         {"lanes", Json::array()}};
+  for (int state = 0; state < kLaneCategoryCount; ++state) {
+    json["states"].push_back(std::string(LaneCategoryText(static_cast<LaneCategory>(state))));
+  }
+  for (const HistoryLanes::Thread& thread : lanes.threads) {
+    json["threads"].push_back({{"pid", thread.pid == 0 ? Json() : Json(thread.pid)},
+                               {"comm", thread.comm},
+                               {"container", thread.container},
+                               {"tid", thread.tid},
+                               {"name", thread.name},
+                               {"ms", Ms(thread.total_ns)}});
+  }
+  for (const HistoryLanes::Lane& lane : lanes.lanes) {
+    std::vector<uint32_t> steps;
+    std::vector<uint64_t> us;
+    for (const auto& [step, ns] : lane.values) {
+      steps.push_back(step);
+      us.push_back((ns + 500) / 1000);
+    }
+    json["lanes"].push_back(
+        {{"thread", lane.thread}, {"state", static_cast<int>(lane.state)}, {"step", steps}, {"us", us}});
+  }
+  return Dump(json);
+}
+
 std::string PausesJson(const HistoryPauses& pauses) {
   Json json = {{"count", pauses.count},
                {"pause_ms", Ms(pauses.pause_ns)},

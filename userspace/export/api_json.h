@@ -33,10 +33,11 @@ struct ApiStatus {
 std::string StatusJson(const ApiStatus& status);
 // `pauses`: the longest of the range, in any order.
 std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses);
+std::string LanesJson(const HistoryLanes& lanes);
 std::string PausesJson(const HistoryPauses& pauses);
 std::string MethodsJson(const HistoryMethods& methods);
 std::string HealthJson(const HistoryHealth& health);
-// What recent windows know of a process, by pid and comm.
+// The facts about a process that recent windows have, by pid and comm.
 struct KnownProcess {
   std::string runtime;
   ProcessLabels labels;

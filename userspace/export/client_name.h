@@ -1,4 +1,4 @@
-// Who asks, as far as the connection says it: the name under which a client's budget is kept.
+// Names the client that asks, as far as the connection says it: a client's budget is kept under this name.
 #ifndef CLRSAMPLER_EXPORT_CLIENT_NAME_H_
 #define CLRSAMPLER_EXPORT_CLIENT_NAME_H_
 
@@ -13,9 +13,10 @@ struct ClientName {
   bool counted = true;  // its connections have a limit of their own; not on the loopback address, which all users share
 };
 
-// Of a connected Unix socket: the user at its other end when it connected.
+// The client of a connected Unix socket: the user at its other end when it connected.
 ClientName LocalClient(int fd);
-// Of IPv6 the first 64 bits: a client has all addresses behind them. nullptr: all such clients are one.
+// An address of IPv6 counts by its first 64 bits: a client has all addresses behind them. nullptr: all such clients are
+// one.
 ClientName NetworkClient(const sockaddr* address);
 
 }  // namespace clrsampler

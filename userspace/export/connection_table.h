@@ -1,5 +1,5 @@
-// Which connections have to go so that none keeps the others out. Pure: times in, verdicts out; http_server.h has the
-// rules in words.
+// Chooses the connections that have to go so that none keeps the others out. Pure: times in, verdicts out;
+// http_server.h has the rules in words.
 #ifndef CLRSAMPLER_EXPORT_CONNECTION_TABLE_H_
 #define CLRSAMPLER_EXPORT_CONNECTION_TABLE_H_
 

@@ -41,7 +41,7 @@ constexpr absl::string_view kPprofIndex =
     "\n"
     "  go tool pprof -http : 'http://127.0.0.1:9404/debug/pprof/profile?seconds=30'\n"
     "\n"
-    "What has been: /api/profile?from=-10m&to=-5m&format=pprof\n";
+    "A profile of the past: /api/profile?from=-10m&to=-5m&format=pprof\n";
 
 uint64_t SystemNow() {
   return static_cast<uint64_t>(
@@ -60,9 +60,9 @@ EndpointParts WithDefaults(EndpointParts parts) {
 // The word under which requests to a path are counted: one of a few, whatever clients ask for.
 std::string RouteOf(const std::string& path) {
   for (const absl::string_view route :
-       {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/profile", "/api/diff", "/api/pauses",
-        "/api/jit", "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile", "/debug/pprof/allocs",
-        "/debug/pprof/off-cpu"}) {
+       {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/lanes", "/api/profile", "/api/diff",
+        "/api/pauses", "/api/jit", "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile",
+        "/debug/pprof/allocs", "/debug/pprof/off-cpu"}) {
     if (path == route) return std::string(route);
   }
   if (path == "/debug/pprof" || path == "/debug/pprof/") return "/debug/pprof";
@@ -195,6 +195,7 @@ absl::StatusOr<Endpoints::Job> Endpoints::MakeJob(const RequestTarget& target, c
   if (route == "/api/profile") return ProfileJob(reader);
   if (route == "/api/diff") return DiffJob(reader);
   if (route == "/api/timeline") return TimelineJob(reader);
+  if (route == "/api/lanes") return LanesJob(reader);
   if (route == "/api/processes") return ProcessesJob(reader);
   if (route == "/api/recordings/ID") {
     return RecordingJob(reader, target.path.substr(kRecordings.size() + 1));
@@ -269,6 +270,16 @@ absl::StatusOr<Endpoints::Job> Endpoints::TimelineJob(QueryReader& reader) {
     ASSIGN_OR_RETURN(HistoryPauses pauses, history_.Pauses(selection, kTimelinePauses));
     return TextAnswer(kJson, TimelineJson(*timeline, std::move(pauses)));
   });
+}
+
+absl::StatusOr<Endpoints::Job> Endpoints::LanesJob(QueryReader& reader) {
+  const HistorySelection selection = reader.Selection();
+  LaneQuestion question;
+  question.method = reader.Text("method").value_or("");
+  question.max_steps = reader.Number("points", 360, 1, 10'000);
+  question.max_threads = reader.Number("threads", 12, 1, 100);
+  RETURN_IF_ERROR(reader.Finish());
+  return Job([this, selection, question] { return JsonAnswer(history_.Lanes(selection, question), &LanesJson); });
 }
 
 absl::StatusOr<Endpoints::Job> Endpoints::ProcessesJob(QueryReader& reader) {

@@ -1,7 +1,8 @@
-// What is served: docs/http-api.md. Asks the history and the recent windows, and turns what they say into answers.
+// The endpoints of the server: docs/http-api.md. Asks the history and the recent windows, and turns what they say into
+// answers.
 //
-// Nothing here changes anything. Errors are JSON with a sentence and a hint. What takes long runs on a thread of its
-// own and within a budget; /metrics, /-/ready, the page and its assets are answered at once.
+// Nothing here changes anything. Errors are JSON with a sentence and a hint. Answers that take long run on a thread of
+// their own and within a budget. /metrics, /-/ready, the page and its assets are answered at once.
 #ifndef CLRSAMPLER_EXPORT_ENDPOINTS_H_
 #define CLRSAMPLER_EXPORT_ENDPOINTS_H_
 
@@ -73,6 +74,7 @@ class Endpoints {
   absl::StatusOr<Job> ProfileJob(QueryReader& reader);
   absl::StatusOr<Job> DiffJob(QueryReader& reader);
   absl::StatusOr<Job> TimelineJob(QueryReader& reader);
+  absl::StatusOr<Job> LanesJob(QueryReader& reader);
   absl::StatusOr<Job> ProcessesJob(QueryReader& reader);
   absl::StatusOr<Job> RecordingJob(QueryReader& reader, const std::string& id);
   absl::StatusOr<HttpAnswer> Status(uint64_t now_unix_ns);
@@ -87,7 +89,7 @@ class Endpoints {
   std::unique_ptr<History> recent_;  // where there is no other
   History& history_;
 
-  // Of the page, each compressed once.
+  // The assets of the page, each compressed once.
   struct KeptAsset {
     std::shared_ptr<const std::string> plain, packed;
   };

@@ -1,4 +1,4 @@
-// What the flight recorder has kept, as the server shows it.
+// The files of the flight recorder, as the server shows them.
 #ifndef CLRSAMPLER_EXPORT_FLIGHT_RECORDINGS_H_
 #define CLRSAMPLER_EXPORT_FLIGHT_RECORDINGS_H_
 

@@ -1,7 +1,8 @@
-// Who may ask: keeps pages of other origins, which run in a browser on this host, away from the profiles.
+// Decides whether a page may ask: keeps pages of other origins, which run in a browser on this host, away from the
+// profiles.
 //
-// A service on the loopback address can be reached by every page that the browser there shows. What such a page can't
-// do is to lie about where it comes from:
+// A service on the loopback address can be reached by every page that the browser there shows. Such a page can't lie
+// about where it comes from:
 //   DNS rebinding        a name of the attacker's that resolves to 127.0.0.1: `Host` has that name, and only names that
 //                        are known are answered. Addresses are always known where we listen on all of them: no name
 //                        was resolved.

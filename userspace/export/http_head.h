@@ -1,7 +1,7 @@
 // The head of a request out of its fields, which are a client's bytes. Pure.
 //
-// What two readers could read in two ways is refused: a proxy before us that takes the other one of two Host fields
-// would let through what it should not (RFC 9112 3.2, 6.3).
+// A head that two readers could read in two ways is refused. A proxy before us that takes the other one of two Host
+// fields would let through what it should not (RFC 9112 3.2, 6.3).
 #ifndef CLRSAMPLER_EXPORT_HTTP_HEAD_H_
 #define CLRSAMPLER_EXPORT_HTTP_HEAD_H_
 

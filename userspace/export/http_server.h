@@ -51,7 +51,7 @@ struct HttpServerOptions {
   CpuAllowance cpu = {.share = 0.045, .burst_ns = 200'000'000};
 };
 
-// What happened to connections and requests, for metrics. Called from the server's threads.
+// The fates of connections and requests, for metrics. Called from the server's threads.
 struct HttpServerObserver {
   // After the last byte of the answer, or when the client was gone before that.
   std::function<void(const std::string& endpoint, unsigned status, double seconds)> answered;

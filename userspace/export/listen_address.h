@@ -29,7 +29,7 @@ struct ListenAddress {
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
 // A socket that listens, not blocking. A Unix socket gets mode 0660 and, made by root, the group clrsampler where there
-// is one; its folder is made; a file of that name is replaced only if it is a socket on which nobody listens.
+// is one. Its folder is made. A file of that name is replaced only if it is a socket on which nobody listens.
 // `address.port` becomes the real one.
 absl::StatusOr<UniqueFd> OpenListenSocket(ListenAddress& address);
 

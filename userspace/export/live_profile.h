@@ -29,7 +29,7 @@ class LiveProfiles {
   // `windows` is borrowed, and must not be closed and gone before this. `want_cut` asks the maker of windows to end one
   // at that time, so that nobody waits for the rest of it; it may be empty.
   LiveProfiles(RecentWindows& windows, std::function<void(uint64_t unix_ns)> want_cut);
-  // Whoever waits is told Unavailable.
+  // Callers that wait are told Unavailable.
   ~LiveProfiles();
 
   // The time of `selection` begins at `now_unix_ns`, where another window begins then if `view` is not that of CPU

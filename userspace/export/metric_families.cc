@@ -8,7 +8,9 @@ using enum MetricKind;
 
 constexpr MetricFamilyRow kRows[] = {
     {kBuildInfo, kGauge, "clrsampler_build_info", "version, arch", "1; what runs here."},
-    {kProcessInfo, kGauge, "clrsampler_process_info", "process, pid, comm, container, container_id, runtime, service",
+    {kProcessInfo, kGauge, "clrsampler_process_info",
+     "process, pid, comm, container, container_id, runtime, service, k8s_namespace_name, k8s_pod_name, "
+     "k8s_container_name",
      "1; what is known of a process that has its own series."},
     {kProcesses, kGauge, "clrsampler_processes", "kind",
      "Processes in the last window, with a .NET runtime or without."},
@@ -37,7 +39,7 @@ constexpr MetricFamilyRow kRows[] = {
      "Samples that the CPU time of the processes should have given."},
     {kSamplesTaken, kCounter, "clrsampler_samples_taken_total", "", "Samples that came from the kernel."},
     {kSamplesWritten, kCounter, "clrsampler_samples_written_total", "", "Samples that are in windows."},
-    {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "What was lost, by the reason."},
+    {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "Samples that were lost, by the reason."},
     {kRuntimeEventsLost, kCounter, "clrsampler_runtime_events_lost_total", "source",
      "Events of pauses and compilations that were lost, or left out by a limit."},
     {kWaits, kCounter, "clrsampler_waits_total", "result",
@@ -66,7 +68,7 @@ constexpr MetricFamilyRow kRows[] = {
      "Windows that were written to the store, and that were not."},
     {kStoreBytes, kGauge, "clrsampler_store_bytes", "", "Size of the store with its log."},
     {kFlightRecordings, kCounter, "clrsampler_flight_recordings_total", "trigger, result",
-     "What triggers saw: recordings kept, and left out by the limit on their rate."},
+     "Recordings that triggers asked for: kept, and left out by the limit on their rate."},
     {kHttpRequests, kCounter, "clrsampler_http_requests_total", "endpoint, code", "Requests that were answered."},
     {kHttpConnectionsEnded, kCounter, "clrsampler_http_connections_ended_total", "reason",
      "Connections that ended otherwise than after an answer."},

@@ -111,7 +111,10 @@ void ProcessSeries::Describe(const WindowProcess& process) {
                          {"container", LabelValue(process.container)},
                          {"container_id", LabelValue(process.container_id)},
                          {"runtime", LabelValue(process.runtime)},
-                         {"service", LabelValue(process.labels.service())}};
+                         {"service", LabelValue(process.labels.service())},
+                         {"k8s_namespace_name", LabelValue(process.labels.Get(LabelKey::kKubernetesNamespace))},
+                         {"k8s_pod_name", LabelValue(process.labels.Get(LabelKey::kKubernetesPod))},
+                         {"k8s_container_name", LabelValue(process.labels.Get(LabelKey::kKubernetesContainer))}};
   if (labels == described_) return;
   described_ = labels;
   Families::GaugeFamily& family = families_.gauge(MetricId::kProcessInfo);

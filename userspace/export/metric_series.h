@@ -53,7 +53,7 @@ struct PauseSums {
 
 using PauseKey = std::pair<std::string, std::string>;  // reason, generation
 
-// What a window says of one process, or of several that share their series.
+// The amounts that a window has for one process, or for several that share their series.
 struct ProcessAmounts {
   std::array<uint64_t, kCpuShareCount> cpu_ns{};
   std::map<PauseKey, PauseSums> pauses;

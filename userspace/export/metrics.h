@@ -28,7 +28,7 @@ struct MetricsOptions {
   std::function<bool(uint32_t pid)> process_exists;   // empty: looks into /proc
 };
 
-// What comes besides windows. Words are of small fixed sets.
+// Events besides windows. Words are of small fixed sets.
 enum class WindowResult : uint8_t { kWritten, kFailed };
 enum class PushResult : uint8_t { kSent, kUnreadable, kRefused, kFailed };
 enum class PushLoss : uint8_t { kQueueFull, kRefused, kTooOld, kEnding, kWindow, kTooLarge };
@@ -40,8 +40,8 @@ class Metrics {
   virtual ~Metrics() = default;
 
   // A pause that a window does not list (Window::pauses_left_out: the shortest of very many) is counted with
-  // reason="unlisted": their number and the sums of their times are exact, since WindowProcess has them; the buckets
-  // are those of their mean. Likewise compilations with tier="unlisted".
+  // reason="unlisted". The number of such pauses and the sums of their times are exact, since WindowProcess has them;
+  // the buckets are those of their mean. Likewise compilations with tier="unlisted".
   virtual void Observe(const Window& window) = 0;
 
   virtual void CountWindow(WindowResult result) = 0;

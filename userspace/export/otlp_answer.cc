@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "export/grpc_message.h"
+#include "formats/grpc/grpc_message.h"
 #include "protozero/exception.hpp"
 #include "protozero/pbf_reader.hpp"
 

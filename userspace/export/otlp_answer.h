@@ -1,4 +1,4 @@
-// What the answers of a collector to a request with profiles mean, over HTTP and over gRPC.
+// Explains the answers of a collector to a request with profiles, over HTTP and over gRPC.
 //
 // Pure. Source: opentelemetry-specification, OTLP 1.9 ("Partial Success", "Failures"), and opentelemetry-proto v1.10.0,
 // collector/profiles/v1development/profiles_service.proto.
@@ -10,12 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "export/http_poster.h"
 #include "export/push_protocol.h"
+#include "os/http_poster.h"
 
 namespace clrsampler {
 
-// Of an ExportProfilesServiceResponse.
+// The part of an ExportProfilesServiceResponse about profiles that were rejected.
 struct OtlpPartialSuccess {
   uint64_t rejected_profiles = 0;
   std::string message;  // any bytes

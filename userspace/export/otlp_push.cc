@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "export/grpc_message.h"
 #include "export/otlp_answer.h"
 #include "export/server_url.h"
+#include "formats/grpc/grpc_message.h"
 #include "formats/profile/gzip.h"
 #include "output/otlp_fields.h"
 #include "status/status.h"

@@ -15,10 +15,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "export/http_poster.h"
 #include "export/otlp_window.h"
 #include "export/push_protocol.h"
 #include "export/push_request.h"
+#include "os/http_poster.h"
 
 namespace clrsampler {
 

@@ -1,4 +1,4 @@
-// What a pusher does, as metrics.
+// The work of a pusher as metrics.
 #ifndef CLRSAMPLER_EXPORT_PUSH_COUNTS_H_
 #define CLRSAMPLER_EXPORT_PUSH_COUNTS_H_
 
@@ -7,7 +7,7 @@
 
 namespace clrsampler {
 
-// `metrics` is borrowed. What the pusher says is left to the caller.
+// `metrics` is borrowed. The messages of the pusher are left to the caller.
 PushObserver PyroscopeCounts(Metrics& metrics);
 PushObserver OtlpCounts(Metrics& metrics);
 

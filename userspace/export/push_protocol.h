@@ -1,4 +1,4 @@
-// What differs between the servers that windows are pushed to: how a window is written, how it is sent, and what the
+// The differences between the servers that windows are pushed to: how a window is written, how it is sent, and what the
 // answers mean. The queue, the pauses between attempts and the thread are Pusher's (pusher.h).
 #ifndef CLRSAMPLER_EXPORT_PUSH_PROTOCOL_H_
 #define CLRSAMPLER_EXPORT_PUSH_PROTOCOL_H_
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "export/http_poster.h"
+#include "os/http_poster.h"
 #include "profile/window.h"
 
 namespace clrsampler {
@@ -25,7 +25,7 @@ struct PushMessage {
   uint64_t profiles = 0;
 };
 
-// What became of a window.
+// The result of encoding a window.
 struct PushMessages {
   std::vector<PushMessage> messages;
   // Parts that are larger than the server takes, whatever is left out of them; and their samples.

@@ -1,5 +1,5 @@
-// A window -> the requests that bring its profiles to Pyroscope's /ingest: one of CPU time for each service, one of
-// allocations for each that allocates, and one of waits for each that waits, where they are recorded.
+// A window -> the requests that bring its profiles to Pyroscope's /ingest. There is one of CPU time for each service,
+// one of allocations for each that allocates, and one of waits for each that waits, where they are recorded.
 //
 //   POST BASE/ingest?name=SERVICE{labels}&from=UNIX&until=UNIX&format=pprof&spyName=clrsampler
 //   multipart/form-data: profile (pprof, gzip), sample_type_config (what its values are)

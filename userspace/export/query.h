@@ -1,7 +1,7 @@
-// What a client asks for: the target of a request ("/api/profile?from=-5m&pid=4711") in parts, and these as values.
+// The request of a client: the target ("/api/profile?from=-5m&pid=4711") in parts, and these as values.
 //
-// Pure. Nothing is guessed: a parameter that is misspelt, given twice or no value of its kind is an error, since an
-// answer about the whole host to a question about one process would be worse than none.
+// Pure. Nothing is guessed. A parameter that is misspelt, given twice or no value of its kind is an error. An answer
+// about the whole host to a question about one process would be worse than none.
 #ifndef CLRSAMPLER_EXPORT_QUERY_H_
 #define CLRSAMPLER_EXPORT_QUERY_H_
 

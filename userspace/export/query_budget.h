@@ -1,7 +1,7 @@
-// What questions may cost: CPU time of each client and of all together, and places in the queue. A client is an address
-// (of IPv6 the /64 that a client owns) or, on a Unix socket, a user.
+// The costs that questions may have: CPU time of each client and of all together, and places in the queue. A client is
+// an address (of IPv6 the /64 that a client owns) or, on a Unix socket, a user.
 //
-// No minute has more than 2.8 s of CPU time for questions, but for what the last of them takes over; with what the
+// No minute has more than 2.8 s of CPU time for questions, but for what the last of them takes over. With what the
 // servers' own threads may take (http_server.h), 3.1 s, that is a tenth of one CPU. Pure: times in, verdicts out.
 #ifndef CLRSAMPLER_EXPORT_QUERY_BUDGET_H_
 #define CLRSAMPLER_EXPORT_QUERY_BUDGET_H_

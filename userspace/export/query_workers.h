@@ -1,5 +1,5 @@
 // The thread that answers what takes long, one question at a time, and before it a short queue: a page asks for some
-// things at once, and needs no error for that. What questions cost is within a budget (query_budget.h).
+// things at once, and needs no error for that. The cost of questions is within a budget (query_budget.h).
 #ifndef CLRSAMPLER_EXPORT_QUERY_WORKERS_H_
 #define CLRSAMPLER_EXPORT_QUERY_WORKERS_H_
 
@@ -22,7 +22,7 @@ class QueryWorkers {
   using Job = std::function<HttpAnswer()>;
 
   explicit QueryWorkers(const QueryLimits& limits);
-  // What is under way is brought to its end; what waits is dropped.
+  // A question under way is brought to its end; those that wait are dropped.
   ~QueryWorkers();
 
   // `reply` is called with what `job` gives, or with a refusal. Where it is made: on the worker's thread, or on this

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "export/window_profile.h"
+#include "status/status.h"
+#include "store/lane_builder.h"
+#include "store/lane_nodes.h"
 
 namespace clrsampler {
 namespace {
@@ -121,6 +124,39 @@ std::vector<TimelineSeries> LargestSeries(SeriesByKey&& series, size_t most, siz
   return largest;
 }
 
+// What a thread did in a window.
+struct LaneTime {
+  uint32_t thread = 0;
+  LaneCategory state = LaneCategory::kOther;
+  uint64_t begin_unix_ns = 0, end_unix_ns = 0;
+  uint64_t ns = 0;
+};
+
+void AddLaneTimes(const Window& window, const ProfileModel& model, const std::string& method, LaneBuilder& builder,
+                  std::vector<LaneTime>& times) {
+  const LaneNodes nodes(
+      model.nodes, model.frames, [&](StringIndex index) { return model.text(index); }, method);
+  std::map<std::pair<ThreadIndex, LaneCategory>, uint64_t> sums;
+  for (size_t i = 0; i < model.samples.size(); ++i) {
+    const ModelSample sample = model.samples.at(i);
+    if (!nodes.Counts(sample.stack)) continue;
+    const bool runs = model.meta.view == ProfileView::kCpu;
+    sums[{sample.thread, runs ? nodes.Running(sample.stack) : nodes.Waiting(sample.stack)}] += sample.weight;
+  }
+  for (const auto& [state, ns] : sums) {
+    const ModelThread& thread = model.threads[state.first];
+    HistoryLanes::Thread own = {.pid = thread.pid,
+                                .tid = thread.tid,
+                                .comm = std::string(model.text(thread.comm)),
+                                .container = "",
+                                .name = std::string(model.text(thread.name))};
+    for (const WindowProcess& process : window.processes) {
+      if (process.pid == thread.pid) own.container = process.container;
+    }
+    times.push_back({builder.Thread(own, 0), state.second, window.begin_unix_ns, window.end_unix_ns, ns});
+  }
+}
+
 class RecentHistory : public History {
  public:
   explicit RecentHistory(RecentWindows& windows) : windows_(windows) {}
@@ -178,6 +214,28 @@ class RecentHistory : public History {
       }
     }
     return timeline;
+  }
+
+  absl::StatusOr<HistoryLanes> Lanes(const HistorySelection& selection, const LaneQuestion& question) override {
+    const std::vector<SharedWindow> windows = In(selection);
+    const Steps steps(windows, question.max_steps);
+    LaneBuilder builder(steps.begin(), std::max<uint64_t>(steps.length(), 1), steps.count());
+    std::vector<LaneTime> times;
+    for (const SharedWindow& window : windows) {
+      for (const ProfileView view : {ProfileView::kCpu, ProfileView::kOffCpu}) {
+        WindowProfile profile(selection, view, false);
+        profile.Add(*window);
+        ASSIGN_OR_RETURN(const ProfileModel model, std::move(profile).Build());
+        AddLaneTimes(*window, model, question.method, builder, times);
+      }
+    }
+    for (const LaneTime& time : times) builder.Rank(time.thread, time.ns);
+    builder.Choose(question.max_threads);
+    for (const SharedWindow& window : windows) builder.Cover(window->begin_unix_ns, window->end_unix_ns);
+    for (const LaneTime& time : times) {
+      builder.Fill(time.thread, time.state, time.begin_unix_ns, time.end_unix_ns, time.ns);
+    }
+    return std::move(builder).Build();
   }
 
   absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) override {

@@ -35,7 +35,7 @@ class RecentWindows {
   std::vector<SharedWindow> All() const;
   SharedWindow Newest() const;  // nullptr: none yet
 
-  // What came behind the window with this number (0: all that are kept). Waits until there is something, until
+  // The windows that came behind the one with this number (0: all that are kept). Waits until there is something, until
   // `timeout` is over, Wake or Close. A reader that was away for too long sees a gap in the numbers.
   std::vector<SharedWindow> After(uint64_t number, std::chrono::nanoseconds timeout) const;
   bool closed() const;

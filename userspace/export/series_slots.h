@@ -1,10 +1,10 @@
-// Who has series of its own: the few most active of many that come and go, so that what is served stays bounded
-// whatever runs on the host. Pure.
+// Chooses the processes that have series of their own: the few most active of many that come and go. So the output
+// stays bounded whatever runs on the host. Pure.
 //
-// Sticky: whoever has a slot keeps it until it has ended and `grace_ns` is over, so that the last values are seen, or
-// until somebody else needs it: then first those that have ended go, then a living one of less than half the activity.
-// Activity is a mean over windows in which a window weighs 0.3. Whoever is seen in one window only gets none: most
-// processes of a build or a shell script never become series.
+// Slots are sticky. A holder keeps its slot until it has ended and `grace_ns` is over, so that the last values are
+// seen, or until another one needs it. Then first those that have ended go, then a living one of less than half the
+// activity. Activity is a mean over windows in which a window weighs 0.3. A process that is seen in one window only
+// gets none: most processes of a build or a shell script never become series.
 #ifndef CLRSAMPLER_EXPORT_SERIES_SLOTS_H_
 #define CLRSAMPLER_EXPORT_SERIES_SLOTS_H_
 

@@ -21,7 +21,7 @@ bool Selects(const HistorySelection& selection, const WindowProcess& process);
 
 class WindowProfile {
  public:
-  // Of samples without times equal ones are one, so that memory grows with the distinct stacks only. `selection` is
+  // Samples without times that are equal are one, so that memory grows with the distinct stacks only. `selection` is
   // copied; its times cut to the nanosecond.
   WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times);
 

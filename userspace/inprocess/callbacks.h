@@ -14,7 +14,7 @@ struct TableObject {
 // The one profiler of this library, with kCallbackSlots slots. Its notifications come from any thread.
 TableObject* ProfilerObject();
 
-// Of an object with the interfaces `ids`: itself, or kNoInterface. It lives as long as the library.
+// Answers for an object with the interfaces `ids`: itself, or kNoInterface. It lives as long as the library.
 Hresult QueryStatic(TableObject* object, const Guid* ids, size_t count, const Guid* wanted, void** out);
 
 }  // namespace clrsampler

@@ -1,4 +1,4 @@
-// What the runtime says of a method's code: which machine code was made from which place in IL.
+// The runtime's map of a method's code: which machine code was made from which place in IL.
 #ifndef CLRSAMPLER_INPROCESS_IL_MAPS_H_
 #define CLRSAMPLER_INPROCESS_IL_MAPS_H_
 
@@ -11,7 +11,7 @@ namespace clrsampler {
 // that were made at run time: the runtime has no maps of them.
 void SendILMaps(Session& session, RuntimeId function);
 
-// Of all methods that were compiled up to now.
+// The maps of all methods that were compiled so far.
 void SendAllILMaps(Session& session);
 
 }  // namespace clrsampler

@@ -31,7 +31,7 @@ struct FunctionName {
   MetadataToken token = 0;
 };
 
-// `info` is an ICorProfilerInfo12. What can't be found out stays empty.
+// `info` is an ICorProfilerInfo12. A part that can't be found out stays empty.
 void NameFunction(void* info, RuntimeId function, FunctionName& name);
 void NameDynamicFunction(void* info, RuntimeId function, FunctionName& name);
 // "System.Collections.Generic.List`1", "Shop.Order+Line", "System.Byte[]"

@@ -35,7 +35,7 @@ struct Guid {
 };
 static_assert(sizeof(Guid) == 16);
 
-// Of this profiler: what the agent and CORECLR_PROFILER name.
+// The id of this profiler: the agent and CORECLR_PROFILER name it.
 inline constexpr Guid kProfilerClass = {0x6c2c8f0e, 0x9d35, 0x4f4b, {0x9a, 0x1e, 0x5c, 0x33, 0x70, 0xd1, 0x0b, 0x42}};
 
 inline constexpr Guid kUnknownInterface = {0x00000000, 0x0000, 0x0000, {0xc0, 0, 0, 0, 0, 0, 0, 0x46}};

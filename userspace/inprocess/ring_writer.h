@@ -17,7 +17,7 @@ struct InprocessText {
   uint16_t count = 0;
 };
 
-// What a record says, without its place.
+// The content of a record, without its place.
 struct InprocessMessage {
   InprocessKind kind{};
   uint64_t time_ns = 0;

@@ -1,4 +1,4 @@
-// What doctor says about the host. Pure: facts in, findings out.
+// The findings of doctor about the host. Pure: facts in, findings out.
 #ifndef CLRSAMPLER_INSPECT_HOST_CHECKS_H_
 #define CLRSAMPLER_INSPECT_HOST_CHECKS_H_
 

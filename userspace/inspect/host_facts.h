@@ -1,4 +1,4 @@
-// What profiling depends on outside of the processes: the kernel, its settings, our privileges, memory.
+// The facts that profiling depends on outside of the processes: the kernel, its settings, our privileges, memory.
 #ifndef CLRSAMPLER_INSPECT_HOST_FACTS_H_
 #define CLRSAMPLER_INSPECT_HOST_FACTS_H_
 

@@ -1,4 +1,4 @@
-// What ps and doctor print: a table or lines for people, JSON for programs. Pure.
+// The output of ps and doctor: a table or lines for people, JSON for programs. Pure.
 //
 // Names come from processes that anybody may run: nothing in them reaches a terminal as a control sequence.
 #ifndef CLRSAMPLER_INSPECT_INSPECT_TEXT_H_

@@ -19,7 +19,7 @@ enum class NamingWord : uint8_t {
 absl::string_view NamingWordText(NamingWord word);  // "full"
 
 struct NamingOutlook {
-  // Of "memory", "jitdump", "perf-map", "r2r", "elf", in the order in which they are asked; empty: none.
+  // Some of "memory", "jitdump", "perf-map", "r2r", "elf", in the order in which they are asked; empty: none.
   std::vector<std::string> sources;
   NamingWord word = NamingWord::kPoor;
   std::string reason;  // why it is no more than that; empty for kFull

@@ -1,4 +1,4 @@
-// What doctor says about one process. Pure: facts in, findings out.
+// The findings of doctor about one process. Pure: facts in, findings out.
 #ifndef CLRSAMPLER_INSPECT_PROCESS_CHECKS_H_
 #define CLRSAMPLER_INSPECT_PROCESS_CHECKS_H_
 

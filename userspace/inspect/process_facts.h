@@ -1,5 +1,5 @@
-// What can be learnt of one process from outside, for ps and doctor: its runtime, its container, and where names can
-// come from. Nothing is changed in the process and nothing is asked of it.
+// The facts about one process from outside, for ps and doctor: its runtime, its container, and where names can come
+// from. Nothing is changed in the process and nothing is asked of it.
 #ifndef CLRSAMPLER_INSPECT_PROCESS_FACTS_H_
 #define CLRSAMPLER_INSPECT_PROCESS_FACTS_H_
 

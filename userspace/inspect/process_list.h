@@ -40,8 +40,8 @@ class ProcessInspector {
   absl::StatusOr<ProcessFacts> One(uint32_t pid);
 
  private:
-  // False: it is gone, or a kernel thread. What takes longer, because files are opened by the dozen, is looked at on
-  // demand.
+  // False: it is gone, or a kernel thread. Facts that take longer, because files are opened by the dozen, are looked at
+  // on demand.
   bool Read(uint32_t pid, bool thoroughly, ProcessFacts& facts);
 
   const std::string proc_root_;
@@ -50,7 +50,7 @@ class ProcessInspector {
   ImageFiles images_;
   ProcessTable table_;
   RuntimeDiscovery runtimes_;
-  // What a recording would name with.
+  // The parts that a recording would name with.
   FrameTable frames_;
   Notices notices_;
   MemoryMethods memory_;

@@ -17,7 +17,7 @@ namespace clrsampler {
 
 inline constexpr size_t kMaxMcpMessageBytes = 1 << 20;
 
-// What a tool answers.
+// The answer of a tool.
 struct McpAnswer {
   std::string text;        // for people and for models
   std::string structured;  // a JSON object, as docs/schemas/report.schema.json has it

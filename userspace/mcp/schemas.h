@@ -1,4 +1,4 @@
-// What docs/schemas says of the tools and their answers, as it was when this program was built.
+// The text of docs/schemas about the tools and their answers, as it was when this program was built.
 #ifndef CLRSAMPLER_MCP_SCHEMAS_H_
 #define CLRSAMPLER_MCP_SCHEMAS_H_
 

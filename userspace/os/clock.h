@@ -18,7 +18,7 @@ struct MonotonicTime {
   friend constexpr auto operator<=>(MonotonicTime, MonotonicTime) = default;
 };
 
-// What a clock of the kernel says now, in nanoseconds: CLOCK_REALTIME gives the time since 1970.
+// The time of a clock of the kernel now, in nanoseconds: CLOCK_REALTIME gives the time since 1970.
 uint64_t NowNs(clockid_t clock);
 
 // Passed in wherever time matters, so that tests decide what time it is.

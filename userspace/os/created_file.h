@@ -12,7 +12,7 @@
 
 namespace clrsampler {
 
-// Who a result is for.
+// The user that a result is for.
 struct FileOwner {
   uid_t user = 0;
   gid_t group = 0;
@@ -25,9 +25,9 @@ std::optional<FileOwner> CallerBySudo();
 // For writing; nothing of an existing file is cut. A new file of root is closed to others (0600) and belongs to
 // `caller`; a new file of another user gets 0644 less the umask, or 0600 where `secret` says so.
 //
-// Where others may put a name (a folder that everybody may write to, or that another user owns), no link is followed,
-// and what is there must be a file with one name that belongs to root, to us or to `caller`. Elsewhere links are
-// followed, /dev/stdout among them: whoever made them there may also write the file.
+// Where others may put a name (a folder that everybody may write to, or that another user owns), no link is followed.
+// The file there must have one name and belong to root, to us or to `caller`. Elsewhere links are followed, /dev/stdout
+// among them: a user that made them there may also write the file.
 absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret = false);
 
 }  // namespace clrsampler

@@ -23,7 +23,7 @@ absl::StatusOr<std::string> ReadWholeFile(int fd, size_t max_bytes);
 // Reads until `buffer` is full or the file ends; returns the number of bytes read.
 absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, std::span<std::byte> buffer);
 
-// Of the file itself where the path is a link; 0: there is none.
+// The size of the file itself where the path is a link; 0: there is none.
 uint64_t SizeOfFile(const std::string& path);
 
 // Writes all of `text`.

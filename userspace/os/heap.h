@@ -12,7 +12,7 @@ namespace clrsampler {
 // called first in main. Does nothing with another C library.
 void ReturnLargeBlocks();
 
-// Of all blocks that are not freed. 0 with another C library than glibc 2.33 or newer.
+// The bytes of all blocks that are not freed. 0 with another C library than glibc 2.33 or newer.
 size_t HeapBytesInUse();
 
 }  // namespace clrsampler

@@ -14,9 +14,9 @@
 
 namespace clrsampler {
 
-// Move-only owner of a read-only mapping. When the file shrinks under the mapping, reading past its new end
-// would kill the agent with SIGBUS; a process-wide handler maps zeroes over the page instead and marks the view as
-// damaged, so parsers see bytes that fail their checks. Any thread may read; construct and destroy on any thread.
+// Move-only owner of a read-only mapping. When the file shrinks under the mapping, reading past its new end would kill
+// the agent with SIGBUS. A process-wide handler maps zeroes over the page instead and marks the view as damaged, so
+// parsers see bytes that fail their checks. Any thread may read; construct and destroy on any thread.
 class MappedFile {
  public:
   // Maps `length` bytes from `offset` (any alignment); length 0 means to the end of the file. More than `max_bytes` is

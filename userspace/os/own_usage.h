@@ -1,4 +1,4 @@
-// What this process itself uses, as of now, by /proc/self.
+// The resources that this process itself uses, as of now, by /proc/self.
 #ifndef CLRSAMPLER_OS_OWN_USAGE_H_
 #define CLRSAMPLER_OS_OWN_USAGE_H_
 
@@ -15,7 +15,7 @@ struct OwnUsage {
   double start_unix_seconds = 0;
 };
 
-// What can't be read is 0, here and below.
+// A value that can't be read is 0, here and below.
 OwnUsage ReadOwnUsage();
 
 struct OwnMemory {

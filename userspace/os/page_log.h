@@ -1,4 +1,4 @@
-// Which pages of a mapped file were read.
+// The pages of a mapped file that were read.
 #ifndef CLRSAMPLER_OS_PAGE_LOG_H_
 #define CLRSAMPLER_OS_PAGE_LOG_H_
 

@@ -1,4 +1,4 @@
-// What is asked of the machine, and what it answered: a run that is saved can be played again anywhere.
+// The questions to the machine and its answers: a run that is saved can be played again anywhere.
 //
 // All that the agent learns of the outside during a recording goes through a Tape where there is one: files of /proc,
 // memory of processes, clocks, counters, what the kernel sends. Without one nothing is different (tape_answer.h).
@@ -36,7 +36,7 @@ class Tape {
   // A view of a file's content; `fd` is the file where it was opened on this machine. NotFound: it is not on the tape.
   virtual absl::StatusOr<MappedFile> Map(const FileOnTape& file, int fd, uint64_t max_bytes) = 0;
 
-  // An iteration of the main loop begins: answers are kept by iteration, so that a program which asks a little more or
+  // An iteration of the main loop begins. Answers are kept by iteration, so that a program which asks a little more or
   // less than the one that was recorded still gets those of the same time.
   virtual void NextIteration() = 0;
 

@@ -1,4 +1,4 @@
-// What a recording of allocations says in short: how much, of which types, and in which methods.
+// A recording of allocations in short: how much, of which types, and in which methods.
 #ifndef CLRSAMPLER_OUTPUT_ALLOCATION_SUMMARY_H_
 #define CLRSAMPLER_OUTPUT_ALLOCATION_SUMMARY_H_
 
@@ -24,7 +24,7 @@ struct AllocationSummary {
   std::vector<AllocatedBytes> methods;  // that allocate, callers of the types; most bytes first
 };
 
-// Of stacks as a recording of allocations has them, which end in the object's type.
+// Takes stacks as a recording of allocations has them, which end in the object's type.
 AllocationSummary SummarizeAllocations(const FrameTable& frames, const StackTable& stacks);
 
 // Each line ends in a newline. At most `rows` types and methods; names are made printable.

@@ -3,9 +3,9 @@
 //
 // Source: CallChainProfile.cs and FileLayoutOptimizer.cs of dotnet/runtime (src/coreclr/tools/aot). crossgen2 goes
 // through all pairs, those with most samples first, and places caller and callee if it compiles both. So besides each
-// call there is a pair for the next caller in the same assembly, where other code lies between, and one of each method
-// with itself, for the samples in it and in native code that it called: without them crossgen2 would not place what
-// only calls other assemblies, or is only called by them.
+// call there is a pair for the next caller in the same assembly, where other code lies between. There is one of each
+// method with itself, for the samples in it and in native code that it called. Without them crossgen2 would not place
+// what only calls other assemblies, or is only called by them.
 //
 // A method is "Assembly.dll!Ns.Type+Nested`1[System.__Canon].Method", or "Ns.Type!Method.With.Dots" where its name has
 // dots, which the first form would split. There are no signatures: of overloads crossgen2 takes the first. Methods

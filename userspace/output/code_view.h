@@ -1,4 +1,5 @@
-// A body of machine code as rows: instructions with their lines and samples. What texts and pages of code share.
+// A body of machine code as rows: instructions with their lines and samples. The part that texts and pages of code
+// share.
 #ifndef CLRSAMPLER_OUTPUT_CODE_VIEW_H_
 #define CLRSAMPLER_OUTPUT_CODE_VIEW_H_
 

@@ -35,7 +35,7 @@ std::string DiffText(const ProfileDiff& diff, size_t rows) {
     return std::any_of(diff.methods.begin(), diff.methods.end(),
                        [&](const MethodChange& method) { return method.self.*mark || method.total.*mark; });
   };
-  absl::StrAppend(&text, !diff.tested ? "which of these are noise can't be told: the weights are no counts of samples\n"
+  absl::StrAppend(&text, !diff.tested ? "changes and noise can't be told apart: the weights are no counts of samples\n"
                          : any(&WeightChange::significant) ? "* more than noise; of 100 marked, one may be wrong\n"
                                                            : "no method has changed by more than noise\n");
   if (any(&WeightChange::moved)) {

@@ -1,4 +1,4 @@
-// What a recording of events of a runtime says in short: how many, of which types, and in which methods.
+// A recording of events of a runtime in short: how many, of which types, and in which methods.
 #ifndef CLRSAMPLER_OUTPUT_EVENT_SUMMARY_H_
 #define CLRSAMPLER_OUTPUT_EVENT_SUMMARY_H_
 
@@ -12,8 +12,8 @@
 
 namespace clrsampler {
 
-// Of a view that is made of events: kAllocations, kExceptions, kContention. Each line ends in a newline. At most `rows`
-// types and methods; names are made printable.
+// The text of a view that is made of events: kAllocations, kExceptions, kContention. Each line ends in a newline. At
+// most `rows` types and methods; names are made printable.
 std::string EventSummaryText(ProfileView view, const FrameTable& frames, const StackTable& stacks,
                              const Account& account, size_t rows);
 

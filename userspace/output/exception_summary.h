@@ -1,4 +1,4 @@
-// What a recording of exceptions says of single ones: which stacks throw most.
+// A recording of exceptions by single ones: which stacks throw most.
 #ifndef CLRSAMPLER_OUTPUT_EXCEPTION_SUMMARY_H_
 #define CLRSAMPLER_OUTPUT_EXCEPTION_SUMMARY_H_
 
@@ -19,8 +19,8 @@ struct ThrowingStack {
   std::vector<FrameId> frames;  // innermost first, without the type
 };
 
-// Of stacks as a recording of exceptions has them, which end in the exception's type. Most exceptions first; those that
-// are alike in their type and their innermost `frames` are one. At most `rows`.
+// Takes stacks as a recording of exceptions has them, which end in the exception's type. Most exceptions first; those
+// that are alike in their type and their innermost `frames` are one. At most `rows`.
 std::vector<ThrowingStack> ThrowingStacks(const FrameTable& frames, const StackTable& stacks, size_t rows,
                                           size_t frames_each);
 

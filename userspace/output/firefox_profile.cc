@@ -12,8 +12,8 @@
 #include "absl/strings/str_format.h"
 #include "formats/profile/gzip.h"
 #include "output/json_stream.h"
-#include "output/lane_category.h"
 #include "output/thread_lanes.h"
+#include "profile/lane_category.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -155,7 +155,7 @@ class FirefoxEncoder {
       entries.push_back({{"label", std::string(label)}, {"format", "string"}, {"value", std::string(value)}});
     };
     entry("Host", meta.host);
-    entry("What is counted", absl::StrCat(ProfileViewText(meta.view), ", in ", WeightUnitText(meta.unit)));
+    entry("Counted", absl::StrCat(ProfileViewText(meta.view), ", in ", WeightUnitText(meta.unit)));
     json["extra"] = {{{"label", "Recording"}, {"entries", std::move(entries)}}};
     return json;
   }

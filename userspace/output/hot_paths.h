@@ -18,7 +18,7 @@ struct HotPath {
 
 // From the root on a path divides where several callees have a tenth of the whole each, and else follows the one with
 // the most weight as long as that has half of its caller's. Most weight first. Frames of one name below one caller are
-// one, and marks are none. Of the samples for whose row `wanted` has a 1; empty: of all.
+// one, and marks are none. Paths of the samples for whose row `wanted` has a 1; empty: of all.
 std::vector<HotPath> HotPaths(const ProfileModel& model, std::span<const uint8_t> wanted = {});
 
 }  // namespace clrsampler

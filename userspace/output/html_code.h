@@ -11,9 +11,9 @@
 namespace clrsampler {
 
 // Writes an array with an object for each body that has samples: "frame" (of the page), "what" it is in words, "files",
-// and a row for each instruction in the columns offset, file (of these files, and one more; 0: none), line, self and
-// text. Without a disassembler there is a row for each place that has samples, and its text is "". `frames`: the page's
-// frame of each entry of ProfileModel::code.
+// and columns. These are offset, file (of these files, and one more; 0: none), line, self and text, with a row for each
+// instruction. Without a disassembler there is a row for each place that has samples, and its text is "".
+// `frames`: the page's frame of each entry of ProfileModel::code.
 void WriteHtmlCode(const ProfileModel& model, std::span<const uint32_t> frames, JsonStream& json);
 
 }  // namespace clrsampler

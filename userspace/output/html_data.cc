@@ -18,8 +18,8 @@
 #include "absl/strings/str_join.h"
 #include "output/html_code.h"
 #include "output/json_stream.h"
-#include "output/lane_category.h"
 #include "output/profile_title.h"
+#include "profile/lane_category.h"
 
 namespace clrsampler {
 namespace {

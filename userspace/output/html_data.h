@@ -43,7 +43,7 @@
 
 namespace clrsampler {
 
-// What the drawn profile is compared with; `diff` is of these two.
+// The profile that the drawn one is compared with; `diff` is of these two.
 struct HtmlComparison {
   const ProfileModel& before;
   const ProfileDiff& diff;
@@ -53,7 +53,7 @@ struct HtmlComparison {
 struct HtmlCells {
   std::vector<uint32_t> of_row;  // of each sample
   size_t count = 0;
-  // Of each cell: a number for each thread and kind of work, in the order in which the cells come to them.
+  // The lanes of each cell: a number for each thread and kind of work, in the order in which the cells come to them.
   std::vector<uint32_t> lanes;
   size_t lane_count = 0;
 };

@@ -6,8 +6,8 @@
 
 namespace clrsampler {
 
-// Valid for the life of the program. Holds "@PROFILE@" once, where the packed profile goes, and behind it "@TIMES@",
-// where the times of its samples go.
+// Valid for the life of the program. Holds once, in this order, "@PROFILE@", where the packed profile goes, "@LANES@",
+// where the times of its lanes go, and "@TIMES@", where those of its stacks go.
 absl::string_view HtmlPage();
 
 }  // namespace clrsampler

@@ -1,10 +1,10 @@
-// The times of a profile's samples as the HTML page reads them: for each cell of the page (a stack of a thread) the
+// The times of a profile's samples as the HTML page reads them: for each cell of the page (a stack of a thread), the
 // steps of time in which it has weight. A cell's steps are near each other and so are those of cells that are about as
-// busy, which is what makes them small: about a byte for each step of a cell.
+// busy. That makes them small: about a byte for each step of a cell.
 //
-// It is varints (7 bits a byte, the lowest first; all but the last byte have the eighth bit): milliseconds of a step,
-// the number of steps from the start of the recording to its last sample, the length of the columns of steps and
-// weights, and then three columns, one behind the other:
+// It is varints (7 bits a byte, the lowest first; all but the last byte have the eighth bit). They are: milliseconds of
+// a step, the number of steps from the start of the recording to its last sample, the length of the columns of steps
+// and weights. Three columns follow, one behind the other:
 //   counts   of each cell, in the order of the cells: how many steps it is in
 //   steps    cell by cell, those in most steps first (then in their order): by how much a step is behind the one
 //            before; of a cell's first one its number

@@ -215,7 +215,7 @@ absl::Status SortFunctions(const ProfileModel& model, FunctionOrder order, std::
   }
   if (model.samples.time_ns.empty() && model.samples.size() > 0) {
     return WithHint(absl::InvalidArgumentError("the samples of this profile have no times to tell which came first"),
-                    "of the formats only .json keeps them: record -o FILE.json, or record --order first -o FILE.order");
+                    "only the format .json keeps them: record -o FILE.json, or record --order first -o FILE.order");
   }
   std::sort(functions.begin(), functions.end(), [&](const ImageFunction& a, const ImageFunction& b) {
     return std::tuple(a.first_ns, a.first_depth, heat(a)) < std::tuple(b.first_ns, b.first_depth, heat(b));

@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<FrameStep>> StepsOf(const ModelCode& code, const Mode
 }
 
 // Of all parts that have some that can be read; nullopt: of none.
-std::optional<EhFrame> UnwindingOf(const ModelCode& code) {
+std::optional<EhFrame> UnwindingOf(const ModelCode& code, SearchTable table) {
   const FrameMachine machine = code.machine == CodeMachine::kX64 ? FrameMachine::kX64 : FrameMachine::kArm64;
   const auto code_bytes = static_cast<uint32_t>(code.bytes.size());
   std::vector<FrameFunction> parts;
@@ -98,7 +98,7 @@ std::optional<EhFrame> UnwindingOf(const ModelCode& code) {
     }
   }
   if (parts.empty()) return std::nullopt;
-  absl::StatusOr<EhFrame> frame = WriteEhFrame(machine, code_bytes, parts);
+  absl::StatusOr<EhFrame> frame = WriteEhFrame(machine, code_bytes, parts, table);
   if (!frame.ok()) return std::nullopt;
   return *std::move(frame);
 }
@@ -145,6 +145,22 @@ uint64_t MappedBytes(const std::vector<uint64_t>& begins, const ModelCode& code,
   return taken <= room ? frame_bytes : 0;
 }
 
+struct Unwinding {
+  EhFrame frame;
+  uint64_t mapped_bytes = 0;
+};
+
+// libunwind would take the next body's code for the table that is not mapped. What it finds there ends the stack, or
+// lets it go on by the frame pointer. Without a table it always goes on.
+std::optional<Unwinding> UnwindingOf(const std::vector<uint64_t>& begins, const ModelCode& code) {
+  std::optional<EhFrame> frame = UnwindingOf(code, SearchTable::kWritten);
+  if (!frame) return std::nullopt;
+  const uint64_t mapped_bytes = MappedBytes(begins, code, frame->bytes.size());
+  if (mapped_bytes == 0) frame = UnwindingOf(code, SearchTable::kLeftOut);
+  if (!frame) return std::nullopt;
+  return Unwinding{*std::move(frame), mapped_bytes};
+}
+
 }  // namespace
 
 absl::Status JitdumpProfileWriter::Write(const ProfileModel& model, const OutputSink& sink) const {
@@ -163,9 +179,8 @@ absl::Status JitdumpProfileWriter::Write(const ProfileModel& model, const Output
     if (!entries.empty()) {
       writer.DebugInfo({stamp, code->address, entries.size(), entries});
     }
-    if (const std::optional<EhFrame> frame = UnwindingOf(*code)) {
-      writer.Unwinding(stamp, frame->header_bytes, MappedBytes(begins, *code, frame->bytes.size()),
-                       AsBytes(frame->bytes));
+    if (const std::optional<Unwinding> unwinding = UnwindingOf(begins, *code)) {
+      writer.Unwinding(stamp, unwinding->frame.header_bytes, unwinding->mapped_bytes, AsBytes(unwinding->frame.bytes));
     }
     writer.Load(NameOf(model, model.frames[code->frame]), stamp, code->address, AsBytes(code->bytes));
     RETURN_IF_ERROR(sink(writer.TakeBytes()));

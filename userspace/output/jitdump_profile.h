@@ -1,7 +1,7 @@
 // The machine code of a profile as a jitdump, so that `perf inject --jit` and other readers of that format have its
 // names, lines and instructions for a process that wrote no jitdump itself.
 //
-// The format: formats/jit/jitdump_parser.h. Of each body, debug information and unwind data come before its code. A
+// The format: formats/jit/jitdump_parser.h. Debug information and unwind data of each body come before its code. A
 // range without a line has line 0, as in DWARF; the last entry stands at the end of the body, because perf ends its
 // table there.
 //

@@ -1,8 +1,8 @@
 // OpenTelemetry's profiles: one request for the profiles service of a collector, as bytes of protobuf, not compressed.
 //
-// A resource for each process name and container; its samples carry process and thread as attributes, because many
-// backends make a label of every attribute of a resource. Tables are shared by the request, hold nothing twice and
-// nothing that is not used, and each begins with its zero value, as the format's rules demand (otlp_fields.h).
+// There is a resource for each process name and container. Its samples carry process and thread as attributes, because
+// many backends make a label of every attribute of a resource. Tables are shared by the request. They hold nothing
+// twice and nothing that is not used. Each begins with its zero value, as the format's rules demand (otlp_fields.h).
 //
 //   view                  type of samples               period
 //   cpu                   samples, count                cpu, nanoseconds

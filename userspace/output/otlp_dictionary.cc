@@ -55,6 +55,13 @@ std::string OtlpText(absl::string_view text) {
   return value;
 }
 
+std::string OtlpTextList(absl::string_view text) {
+  std::string value;
+  pbf_builder<otlp::AnyValue> out(value);
+  pbf_builder<otlp::ArrayValue>(out, otlp::AnyValue::kArray).add_message(otlp::ArrayValue::kValues, OtlpText(text));
+  return value;
+}
+
 std::string OtlpNumber(uint64_t number) {
   std::string value;
   pbf_builder<otlp::AnyValue>(value).add_int64(otlp::AnyValue::kInt, static_cast<int64_t>(number));

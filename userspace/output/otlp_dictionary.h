@@ -54,6 +54,7 @@ class OtlpDictionary {
 
 // Encoded AnyValues.
 std::string OtlpText(absl::string_view text);
+std::string OtlpTextList(absl::string_view text);  // of this one
 std::string OtlpNumber(uint64_t number);
 
 }  // namespace clrsampler

@@ -32,7 +32,8 @@ enum class Resource : protozero::pbf_tag_type { kAttributes = 1 };
 enum class ScopeProfiles : protozero::pbf_tag_type { kScope = 1, kProfiles = 2 };
 enum class Scope : protozero::pbf_tag_type { kName = 1, kRelease = 2 };
 enum class KeyValue : protozero::pbf_tag_type { kKey = 1, kValue = 2 };
-enum class AnyValue : protozero::pbf_tag_type { kString = 1, kInt = 3 };
+enum class AnyValue : protozero::pbf_tag_type { kString = 1, kInt = 3, kArray = 5 };
+enum class ArrayValue : protozero::pbf_tag_type { kValues = 1 };
 enum class Attribute : protozero::pbf_tag_type { kKey = 1, kValue = 2, kUnit = 3 };
 enum class Profile : protozero::pbf_tag_type {
   kSampleType = 1,

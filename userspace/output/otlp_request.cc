@@ -49,7 +49,11 @@ std::string Encoded(const OtlpResource& resource) {
   text("k8s.pod.uid", resource.pod_uid);
   text("host.name", resource.host);
   resource.labels.ForEach([&](absl::string_view name, const std::string& value) {
-    if (name != LabelName(LabelKey::kServiceName)) text(name, value);
+    if (name == LabelName(LabelKey::kImageTag)) {
+      out.add_message(otlp::Resource::kAttributes, Attribute(name, OtlpTextList(value)));
+    } else if (name != LabelName(LabelKey::kServiceName)) {
+      text(name, value);
+    }
   });
   return result;
 }

@@ -1,7 +1,7 @@
 // One request for the profiles service of a collector: samples of models in, bytes of protobuf out.
 //
 // A resource holds profiles, each of one kind; equal samples of a profile are added up, or are one with their times.
-// The request knows how large it gets while samples come, so that whoever fills it can stop in time.
+// The request knows how large it gets while samples come, so that the code that fills it can stop in time.
 #ifndef CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
 #define CLRSAMPLER_OUTPUT_OTLP_REQUEST_H_
 
@@ -21,7 +21,7 @@
 
 namespace clrsampler {
 
-// What profiles are of. Empty texts are left out, but a service always has a name.
+// The origin of profiles. Empty texts are left out, but a service always has a name.
 struct OtlpResource {
   std::string service;
   std::string executable;
@@ -35,7 +35,7 @@ struct OtlpResource {
   friend auto operator<=>(const OtlpResource&, const OtlpResource&) = default;
 };
 
-// What the values of a profile are. A period of 0 is none. The texts are constants.
+// The meaning of the values of a profile. A period of 0 is none. The texts are constants.
 struct OtlpKind {
   absl::string_view type, unit;
   absl::string_view period_type = {}, period_unit = {};
@@ -68,7 +68,7 @@ class OtlpRequest {
 
   // The model is borrowed until the last Add. Gives the number that Add takes.
   size_t AddModel(const ProfileModel& model);
-  // A row of that model, with its value. Of a kind with times the row has one, and the value is 1.
+  // A row of that model, with its value. Where a kind has times the row has one, and the value is 1.
   void Add(size_t model, size_t row, const OtlpResource& resource, const OtlpKind& kind, uint64_t value);
 
   size_t profiles() const;
@@ -95,7 +95,7 @@ class OtlpRequest {
   };
   using Samples = std::map<Identity, Seen>;
   using Profiles = std::map<ProfileKey, Samples>;
-  // Of a model, what has been encoded; -1: not yet.
+  // The parts of a model that have been encoded; -1: not yet.
   struct Source {
     const ProfileModel* model;
     std::vector<int32_t> locations;  // by frame

@@ -24,7 +24,7 @@ enum class OwnMostly : uint8_t {
 };
 
 // Most weight first. Methods of System and Microsoft, and what is not managed, are none of the program's own; formats
-// that do not say what is managed have no others. Of the samples for whose row `wanted` has a 1; empty: of all.
+// that do not say what is managed have no others. Methods of the samples for whose row `wanted` has a 1; empty: of all.
 std::vector<OwnWeight> OwnMethods(const ProfileModel& model, std::span<const uint8_t> wanted = {},
                                   OwnMostly mostly = OwnMostly::kCallee);
 

@@ -13,12 +13,12 @@
 
 #include "absl/strings/string_view.h"
 #include "formats/names/utf8.h"
-#include "output/lane_category.h"
 #include "output/nested_slices.h"
 #include "output/perfetto_fields.h"
 #include "output/perfetto_interner.h"
 #include "output/perfetto_tracks.h"
 #include "output/thread_lanes.h"
+#include "profile/lane_category.h"
 #include "profile/wait_kind.h"
 #include "protozero/pbf_builder.hpp"
 

@@ -28,7 +28,7 @@ enum class Packet : protozero::pbf_tag_type {
   kTraceAttributes = 126,
   kStackSample = 135
 };
-// Values of kSequenceFlags. What a packet refers to came after a packet with the first one.
+// Values of kSequenceFlags. The references of a packet came after a packet with the first one.
 inline constexpr uint32_t kStateCleared = 1, kNeedsState = 2;
 
 enum class Defaults : protozero::pbf_tag_type { kClock = 58, kStackSample = 100 };

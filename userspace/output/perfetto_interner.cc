@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "formats/names/utf8.h"
-#include "output/lane_category.h"
 #include "output/mapping_name.h"
+#include "profile/lane_category.h"
 #include "protozero/pbf_builder.hpp"
 
 namespace clrsampler {

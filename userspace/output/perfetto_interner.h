@@ -30,7 +30,7 @@ class PerfettoInterner {
   // `tid` 0: the whole process.
   uint64_t Task(uint32_t pid, uint32_t tid);
 
-  // What has come since the last time, an encoded InternedData; "": nothing.
+  // The entries that have come since the last time, an encoded InternedData; "": nothing.
   std::string TakeNew() { return std::exchange(new_, {}); }
 
  private:

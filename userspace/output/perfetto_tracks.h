@@ -18,7 +18,7 @@
 
 namespace clrsampler {
 
-// Packets of one sequence. What a packet interned goes out with it.
+// Packets of one sequence. The texts that a packet interned go out with it.
 class PerfettoPackets {
  public:
   using Builder = protozero::pbf_builder<perfetto::Packet>;
@@ -74,7 +74,7 @@ class PerfettoTracks {
   uint64_t OfProcess(const ModelThread& thread);
   uint64_t OfThread(const ModelThread& thread);  // that of the process where the thread is not known
   uint64_t Below(uint64_t track, absl::string_view name);
-  // What samples of the thread refer to.
+  // The task that samples of the thread refer to.
   uint64_t TaskOf(const ModelThread& thread);
 
  private:

@@ -1,5 +1,5 @@
-// What the workers of a .NET process's thread pool did, and whether the pool is starved: all of them wait for something
-// that other work must bring.
+// The work of the workers of a .NET process's thread pool, and whether the pool is starved: all of them wait for
+// something that other work must bring.
 #ifndef CLRSAMPLER_OUTPUT_POOL_SUMMARY_H_
 #define CLRSAMPLER_OUTPUT_POOL_SUMMARY_H_
 
@@ -23,7 +23,7 @@ struct BlockedWorkers {
   size_t workers = 0;
 };
 
-// What the pool's own fields say, at the end of the recording.
+// The values of the pool's own fields, at the end of the recording.
 struct PoolNumbers {
   uint32_t min_workers = 0, max_workers = 0;
   uint32_t workers = 0;
@@ -41,7 +41,7 @@ struct PoolSummary {
   std::vector<BlockedWorkers> sites;   // most workers first
 };
 
-// Of a recording of wall time that has each sample with its thread.
+// Takes a recording of wall time that has each sample with its thread.
 PoolSummary SummarizePool(const FrameTable& frames, const StackTable& stacks, const SampleLog& samples,
                           MonotonicTime began, const std::optional<PoolNumbers>& numbers = std::nullopt);
 

@@ -1,4 +1,4 @@
-// What a profile is of, in a few words: for the head of a picture.
+// The subject of a profile in a few words: for the head of a picture.
 #ifndef CLRSAMPLER_OUTPUT_PROFILE_TITLE_H_
 #define CLRSAMPLER_OUTPUT_PROFILE_TITLE_H_
 

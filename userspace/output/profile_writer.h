@@ -35,7 +35,7 @@ enum class FunctionOrder : uint8_t {
 
 struct WriterOptions {
   bool annotate_source = false;  // behind each name the source it came from; folded text only
-  // Of formats that are for build tools (WriterRow::for_build_tools): which image, as ChooseImage takes it.
+  // The image, as ChooseImage takes it, of formats that are for build tools (WriterRow::for_build_tools).
   std::string module = {};
   FunctionOrder function_order = FunctionOrder::kHot;
   // Told what a reader of the result would not see: which image was chosen, what had no name. May be empty.

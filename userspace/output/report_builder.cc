@@ -135,7 +135,7 @@ absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const Profi
   ASSIGN_OR_RETURN(const ProfileDiff diff, DiffProfiles(before, after, DiffBasis::kShare));
   ReportTable table{
       .id = "changes",
-      .title = absl::StrCat("What changed, view ", ProfileViewText(after.meta.view)),
+      .title = absl::StrCat("Changes, view ", ProfileViewText(after.meta.view)),
       .columns = {{"change", "change"}, {"of", "of"}, {"before", "before"}, {"after", "after"}, {"method", "method"}},
       .weight = 2};
   std::vector<Change> changes;
@@ -150,7 +150,7 @@ absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const Profi
   const size_t significant = changes.size();
   for (Change& change : changes) AddRow(table, std::move(change.row));
   if (!diff.tested) {
-    table.says.push_back("Which of these are noise can't be told: the weights are no counts of samples.");
+    table.says.push_back("Changes and noise can't be told apart: the weights are no counts of samples.");
   } else {
     table.says.push_back(absl::StrCat(significant == 0 ? "No" : absl::StrCat(significant),
                                       significant == 1 ? " method" : " methods", " changed by more than noise, at a ",

@@ -12,13 +12,13 @@
 
 namespace clrsampler {
 
-// What one profile says, by its view, without its coverage.
+// The tables about one profile, by its view, without its coverage.
 absl::StatusOr<std::vector<ReportTable>> TablesOf(const ProfileModel& model);
 
-// Which methods changed by more than noise. Errors are those of DiffProfiles.
+// The methods that changed by more than noise. Errors are those of DiffProfiles.
 absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const ProfileModel& after);
 
-// Of one view there may be two sources: the later one is reported, and compared with the earlier one. `runtime`, of a
+// One view may have two sources: the later one is reported, and compared with the earlier one. `runtime`, of a
 // recording; nullptr: the events of the profiles tell of it. InvalidArgument: more than two of a view, or two that
 // can't be compared.
 absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const RuntimeTables* runtime);

@@ -1,4 +1,4 @@
-// What the numbers of a report rest on: how many samples of which processes, what was lost and what has no name. Pure.
+// The basis of the numbers of a report: how many samples of which processes, what was lost and what has no name. Pure.
 #ifndef CLRSAMPLER_OUTPUT_REPORT_COVERAGE_H_
 #define CLRSAMPLER_OUTPUT_REPORT_COVERAGE_H_
 
@@ -15,7 +15,7 @@ struct ReportSource {
   const ProfileModel* model = nullptr;
 };
 
-// A row for each profile, and sentences about what is missing. What a file does not tell is said to be unknown.
+// A row for each profile, and sentences about what is missing. Facts that a file does not tell are said to be unknown.
 ReportTable CoverageTable(std::span<const ReportSource> sources);
 
 }  // namespace clrsampler

@@ -12,8 +12,9 @@
 
 namespace clrsampler {
 
-// What the time is for, the methods of the program with all that was done for them, the methods that ran, and the
-// hottest paths. Of the rows for which `wanted` has a 1; empty: of all. Without weight there is one table that says so.
+// The purposes that the time is for, the methods of the program with all that was done for them, the methods that ran,
+// and the hottest paths. Only rows for which `wanted` has a 1; empty: all. Without weight there is one table that says
+// so.
 std::vector<ReportTable> CpuTables(const ProfileModel& model, std::span<const uint8_t> wanted = {});
 
 // The methods that ran, for a profile of any view whose stacks end in what the weight is of.

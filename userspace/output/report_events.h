@@ -10,10 +10,11 @@
 
 namespace clrsampler {
 
-// Of a profile of allocations: types, and methods of the program.
+// Tables of a profile of allocations: types, and methods of the program.
 std::vector<ReportTable> AllocationTables(const ProfileModel& model);
 
-// Of a profile of exceptions: types with the places that throw them. ResourceExhausted: the profile is too large.
+// Tables of a profile of exceptions: types with the places that throw them. ResourceExhausted: the profile is too
+// large.
 absl::StatusOr<std::vector<ReportTable>> ExceptionTables(const ProfileModel& model);
 
 }  // namespace clrsampler

@@ -80,7 +80,7 @@ ReportTable CallersTable(const ProfileModel& model, const std::string& method) {
   const std::optional<double> samples = EffectiveSamples(model);
   ReportTable table{.id = "callers",
                     .title = "Callers of a method",
-                    .says = {absl::StrCat("Of ", PrintableText(method), ", which has ",
+                    .says = {absl::StrCat("Callers of ", PrintableText(method), ", which has ",
                                           ShareText(ShareOf(whole, model.total_weight, samples)),
                                           " of the profile with what it calls.")},
                     .columns = {{"share_of_method", "share of the method"}, {"share", "share"}, {"caller", "caller"}}};

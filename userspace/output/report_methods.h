@@ -14,7 +14,7 @@ namespace clrsampler {
 // method is called so; InvalidArgument: several are, and the error names some.
 absl::StatusOr<std::string> MethodNamed(const ProfileModel& model, const std::string& text);
 
-// Methods that call it, by the weight of the samples in whose stacks they do. Of a recursion the outermost call counts.
+// Methods that call it, by the weight of the samples in whose stacks they do. In a recursion the outermost call counts.
 ReportTable CallersTable(const ProfileModel& model, const std::string& method);
 
 // Lines of it, by the weight of the samples that were there, and of those that were in what it calls from there.

@@ -10,8 +10,8 @@
 
 namespace clrsampler {
 
-// Of a profile of waits: kinds, places where threads wait for each other with who ended it, other places, and, of wall
-// time, the thread pool. ResourceExhausted: the profile is too large for that.
+// Tables of a profile of waits: kinds, places where threads wait for each other with the thread that ended it, other
+// places, and, of wall time, the thread pool. ResourceExhausted: the profile is too large for that.
 absl::StatusOr<std::vector<ReportTable>> WaitTables(const ProfileModel& model);
 
 }  // namespace clrsampler

@@ -1,4 +1,4 @@
-// What the events of a profile tell of its runtime: pauses and compilations. Pure.
+// The pauses and compilations that the events of a profile tell of. Pure.
 #ifndef CLRSAMPLER_OUTPUT_RUNTIME_EVENT_TABLES_H_
 #define CLRSAMPLER_OUTPUT_RUNTIME_EVENT_TABLES_H_
 

@@ -148,7 +148,7 @@ absl::StatusOr<RuntimeTables> RuntimeTables::FromJson(absl::string_view text) {
   if (!json.is_object() || !ReadSums(json, "pauses", tables.pauses_) || !ReadSums(json, "culprits", tables.culprits_) ||
       !ReadSums(json, "tiers", tables.tiers_) || !ReadSums(json, "callers", tables.callers_) ||
       !ReadSums(json, "methods", tables.methods_)) {
-    return absl::InvalidArgumentError("what was recorded of pauses and compilations can't be read");
+    return absl::InvalidArgumentError("the record of pauses and compilations can't be read");
   }
   return tables;
 }
@@ -187,7 +187,8 @@ std::vector<ReportTable> RuntimeTables::Pauses(double seconds) const {
   ReportTable table = PauseTable(seconds);
   // Events may be of a recording that saw no delays.
   if (pauses_.empty() || (culprits_.empty() && !knows_stops_)) return {std::move(table)};
-  ReportTable culprits = SumTable(culprits_, "pause_culprits", "What delayed the pauses", "method", table.weight);
+  ReportTable culprits =
+      SumTable(culprits_, "pause_culprits", "Methods that delayed the pauses", "method", table.weight);
   if (culprits.rows.empty()) culprits.says.push_back("Nothing was seen to run while threads were asked to stop.");
   return {std::move(table), std::move(culprits)};
 }

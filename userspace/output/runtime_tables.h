@@ -1,4 +1,4 @@
-// What a recording has seen of a runtime's pauses and compilations, added up: what a report says of them. Pure.
+// The pauses and compilations of a runtime that a recording has seen, added up, for a report. Pure.
 #ifndef CLRSAMPLER_OUTPUT_RUNTIME_TABLES_H_
 #define CLRSAMPLER_OUTPUT_RUNTIME_TABLES_H_
 
@@ -34,7 +34,7 @@ class RuntimeTables {
 
   void Add(const Pause& pause, std::span<const Culprit> culprits);
   void Add(const NamedCompilation& named);
-  // What the events of a profile tell: neither when the threads stood nor whom a method was compiled for.
+  // The events of a profile tell neither when the threads stood nor whom a method was compiled for.
   void AddPause(const std::string& purpose, uint64_t pause_ns);
   void AddDelay(const std::string& method, uint64_t delay_ns);
   void AddCompilation(const std::string& method, const std::string& tier, uint64_t own_ns);

@@ -16,7 +16,7 @@ struct Share {
   std::optional<double> error;  // its standard error; nullopt: not known, or the weights are no samples
 };
 
-// Of a share of `samples` independent samples. One sample with it and one without it are added, so that the error of
+// The share of `samples` independent samples. One sample with it and one without it are added, so that the error of
 // nothing and of all is not 0. Samples that follow each other are alike, so the true error may be larger.
 Share ShareOf(uint64_t part, uint64_t whole, std::optional<double> samples);
 

@@ -10,7 +10,7 @@
 
 namespace clrsampler {
 
-// What a recording of wall time says of the thread pool.
+// The words of a recording of wall time about the thread pool.
 struct PoolAccount {
   std::string verdict;                 // a sentence; empty: none
   std::optional<PoolNumbers> numbers;  // of the pool's own fields

@@ -11,12 +11,12 @@
 
 namespace clrsampler {
 
-// What a profile's reader asks first.
+// The first thing that a profile's reader wants to know.
 struct HottestMethods {
   std::vector<MethodWeight> methods;  // most self weight first; the first few are shown
   uint64_t total = 0;                 // weight of the profile
   uint64_t nameless_runtime = 0;      // of it: functions of a .NET runtime without a name
-  // Of a profile that counts no samples: what is said instead of them, of frames and methods.
+  // The text for a profile that counts no samples: stands instead of them, of frames and methods.
   std::string instead;
   std::string more;  // "clrsampler convert cpu.json cpu.html": how to see more; empty: nothing is said
 };

@@ -2,7 +2,7 @@
 // and numbers are in titles, which viewers show under the pointer.
 //
 // Root at the bottom, widest frames first, colours by kind as in the HTML page. Frames that would be too narrow, too
-// many or too deep are left out, and the picture says so: it has at most kMostSvgFrames boxes and kMostSvgRows rows.
+// many or too deep are left out, and the picture says so. It has at most kMostSvgFrames boxes and kMostSvgRows rows.
 #ifndef CLRSAMPLER_OUTPUT_SVG_H_
 #define CLRSAMPLER_OUTPUT_SVG_H_
 

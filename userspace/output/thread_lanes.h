@@ -20,8 +20,8 @@ class ThreadLanes {
   // The model is borrowed.
   explicit ThreadLanes(const ProfileModel& model);
 
-  // Of threads that have samples or events. The main thread of a process comes first, and has what concerns all of its
-  // threads.
+  // The lanes of threads that have samples or events. The main thread of a process comes first, and has what concerns
+  // all of its threads.
   const std::vector<ThreadLane>& lanes() const { return lanes_; }
   uint64_t end_ns() const { return end_ns_; }  // of the recording
   // Samples without a time stand at the end of the recording.

@@ -20,7 +20,7 @@ struct ProcessWaitSite {
   friend auto operator<=>(const ProcessWaitSite&, const ProcessWaitSite&) = default;
 };
 
-// Adds what a profile of view off-cpu or wall says, in its unit. What runs is no wait.
+// Adds what a profile of view off-cpu or wall says, in its unit. A sample that runs is no wait.
 void AddWaitSites(const ProfileModel& model, std::map<ProcessWaitSite, uint64_t>& sums);
 
 }  // namespace clrsampler

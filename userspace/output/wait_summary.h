@@ -1,4 +1,4 @@
-// What a recording of waits says in short: how long for what, in which methods, and who ended them.
+// A recording of waits in short: how long for what, in which methods, and which threads ended them.
 #ifndef CLRSAMPLER_OUTPUT_WAIT_SUMMARY_H_
 #define CLRSAMPLER_OUTPUT_WAIT_SUMMARY_H_
 
@@ -30,8 +30,8 @@ struct WaitSummary {
   std::vector<WaitSite> sites;  // longest first, without those that wait for work to come
 };
 
-// Of stacks as recordings of waits have them: a mark of the kind behind the functions, and a mark of the waker behind
-// that. `only`: sites of these kinds alone; empty: all.
+// Takes stacks as recordings of waits have them: a mark of the kind behind the functions, and a mark of the waker
+// behind that. `only`: sites of these kinds alone; empty: all.
 WaitSummary SummarizeWaits(const FrameTable& frames, const StackTable& stacks, const std::vector<WaitKind>& only = {});
 
 // Each line ends in a newline. At most `rows` sites; names are made printable.

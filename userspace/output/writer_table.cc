@@ -105,7 +105,7 @@ const std::vector<WriterRow>& WriterTable() {
        }},
       {"callchain",
        {".callchain.json"},
-       "who calls whom among managed methods, as crossgen2 takes it",
+       "callers and callees among managed methods, as crossgen2 takes them",
        false,
        false,
        true,

@@ -1,4 +1,4 @@
-// What the parts of a run count all along, put into its account, or into that of each window: as much as came since the
+// Puts what the parts of a run count all along into its account, or into that of each window: as much as came since the
 // last one.
 #ifndef CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_
 #define CLRSAMPLER_PIPELINE_ACCOUNT_COUNTS_H_

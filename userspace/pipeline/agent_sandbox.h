@@ -14,9 +14,9 @@
 
 namespace clrsampler {
 
-// For good, before this program has a second thread. What takes more rights is to be there already: the command, the
-// fetching process, outputs. `needs`: what the caller adds to what the options say. The answer says, in sentences, what
-// of the sandbox can't be had here.
+// For good, before this program has a second thread. Whatever takes more rights is to be there already: the command,
+// the fetching process, outputs. `needs`: what the caller adds to what the options say. The answer says, in sentences,
+// what of the sandbox can't be had here.
 absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& options, AgentNeeds needs);
 
 // The process that opens files of targets, in a sandbox of its own. It takes the rights that EnterAgentSandbox gives

@@ -4,7 +4,7 @@
 //   ...ThreadPoolWorkQueue.Dispatch; AsyncStateMachineBox.MoveNext; Cart.PayAsync; Tax.Of
 //     -> Shop.CheckoutAsync [awaits]; Cart.PayAsync; Tax.Of
 //
-// What can't be told for sure stays as it is, and is counted.
+// A place that can't be told for sure stays as it is, and is counted.
 #ifndef CLRSAMPLER_PIPELINE_ASYNC_CALLERS_H_
 #define CLRSAMPLER_PIPELINE_ASYNC_CALLERS_H_
 
@@ -44,7 +44,7 @@ struct AsyncCallersCounters {
   uint64_t unknown = 0;      // its awaiter is not known
   uint64_t stopped = 0;      // taken while the runtime stood still
   uint64_t between = 0;      // the runtime was before or behind the method
-  // Of those with callers: the chain goes on.
+  // These have callers: the chain goes on.
   uint64_t ends_in_several = 0;
   uint64_t ends_unknown = 0;
   uint64_t callers = 0;  // in all
@@ -95,7 +95,7 @@ class AsyncCallers {
     absl::flat_hash_map<uint64_t, std::unique_ptr<const Code>> code;  // by lookup address
     absl::flat_hash_map<uint64_t, Suspended> suspended;               // by address
   };
-  // What was resumed, and the frame of the runtime that did it; leaf first.
+  // The methods that were resumed, and the frame of the runtime that did it; leaf first.
   struct Resumed {
     size_t method = 0, resumer = 0;
     const Code* code = nullptr;  // of a state machine

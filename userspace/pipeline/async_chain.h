@@ -1,7 +1,7 @@
 // The awaiters of what runs on a stack, by the objects that the sampler copied at that moment (wire_async_object).
 //
-// Pure. What a sample brings may be anything, so nothing is taken for granted: an object counts only as what its type
-// says, and where two objects could be meant there is no answer.
+// Pure. A sample may bring anything, so nothing is taken for granted. An object counts only as what its type says, and
+// where two objects could be meant there is no answer.
 #ifndef CLRSAMPLER_PIPELINE_ASYNC_CHAIN_H_
 #define CLRSAMPLER_PIPELINE_ASYNC_CHAIN_H_
 

@@ -1,7 +1,7 @@
 // How often the sampling clock ran where a CPU was busy, and how often it should have. The two differ where a CPU gets
-// no time to run its timers although the scheduler counts the time as used: a hypervisor held it (what it says of that
-// is counted, too), or the whole machine stood still. Samples are then missing that nothing has lost. Idle CPUs do not
-// count: they may sleep through their timers, and there is nothing to be sampled.
+// no time to run its timers although the scheduler counts the time as used. A hypervisor held it (its own figure for
+// that is counted, too), or the whole machine stood still. Samples are then missing that nothing has lost. Idle CPUs do
+// not count: they may sleep through their timers, and there is nothing to be sampled.
 #ifndef CLRSAMPLER_PIPELINE_CLOCK_ACCOUNT_H_
 #define CLRSAMPLER_PIPELINE_CLOCK_ACCOUNT_H_
 

@@ -1,5 +1,5 @@
-// Which processes of the host look as if they ran .NET: a hint, cheap and by words in their maps, so that they can be
-// read before the first sample. Who is missed is found by a sample.
+// Finds the processes of the host that look as if they ran .NET. It is a hint, cheap and by words in their maps, so
+// that they can be read before the first sample. A process that is missed is found by a sample.
 #ifndef CLRSAMPLER_PIPELINE_DOTNET_HINT_H_
 #define CLRSAMPLER_PIPELINE_DOTNET_HINT_H_
 

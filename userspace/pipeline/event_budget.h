@@ -1,7 +1,7 @@
 // How many events of hooks a continuous run takes from all processes of the host together. Pure.
 //
-// What one process may send is bounded in the kernel (runtime_hook.bpf.h), and not how many processes do so. Beyond
-// this bound the agent would spend its CPU time on them, and would have to sample less.
+// The kernel bounds how much one process may send (runtime_hook.bpf.h), and not how many processes do so. Beyond this
+// bound the agent would spend its CPU time on them, and would have to sample less.
 #ifndef CLRSAMPLER_PIPELINE_EVENT_BUDGET_H_
 #define CLRSAMPLER_PIPELINE_EVENT_BUDGET_H_
 

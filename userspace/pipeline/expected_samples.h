@@ -33,8 +33,8 @@ class ExpectedSamples {
   // Reads the clocks of processes again; one that can't be read any more keeps its last reading, so call it more often
   // than processes die.
   void Update();
-  // What a child that we waited for used in all, its own children included: more exact than readings, which miss the
-  // end.
+  // The time that a child that we waited for used in all, its own children included. It is more exact than readings,
+  // which miss the end.
   void SetChildCpuNs(uint64_t cpu_ns) { child_cpu_ns_ = cpu_ns; }
 
   // The rate changes: what was used so far counts at the old one. Right after Update. Not for single processes that end

@@ -1,7 +1,8 @@
-// What the kernel tells, read out of its rings and held until its turn: samples, what happens to processes, and what
-// hooks in runtimes report.
+// Reads all that the kernel tells out of its rings, and holds it until its turn: samples, what happens to processes,
+// and what hooks in runtimes report.
 //
-// What may be gone in a moment is looked at as it arrives: a process that nobody has heard of, code that may be freed.
+// Things that may be gone in a moment are looked at as they arrive: a process that nobody has heard of, code that may
+// be freed.
 #ifndef CLRSAMPLER_PIPELINE_INTAKE_H_
 #define CLRSAMPLER_PIPELINE_INTAKE_H_
 
@@ -80,11 +81,11 @@ class Intake {
     });
   }
   MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
-  // Of processes, and of methods that were compiled, that have been taken.
+  // The number of news of processes, and of methods that were compiled, that have been taken.
   uint64_t news() const { return news_; }
-  // Of the CPUs' clocks, without stacks of hooks.
+  // Samples of the CPUs' clocks, without stacks of hooks.
   size_t waiting_samples() const { return waiting_samples_; }
-  // Of hooks, with their stacks: those that came while too much waited, and those beyond the host's budget.
+  // Records of hooks, with their stacks: those that came while too much waited, and those beyond the host's budget.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
   uint64_t runtime_events_limited() const { return runtime_events_limited_; }
   // How full the samples' ring was at most since the last call, 0 to 1.

@@ -1,5 +1,5 @@
-// Kernel addresses -> frames. An address of the kernel proper is asked once. What belongs to a module or a BPF program,
-// or to nothing, may be something else's after an unload and a load, of which nobody tells: such an answer holds for
+// Kernel addresses -> frames. An address of the kernel proper is asked once. An address of a module or a BPF program,
+// or of nothing, may be something else's after an unload and a load, of which nobody tells. Such an answer holds for
 // kModuleNs and is asked for again then (from /proc/kallsyms, kFileNs), so that is how long a wrong name can last.
 //
 // A recording meets a few hundred kernel addresses. Asking the kernel for just those through a BPF program costs some 2

@@ -2,7 +2,10 @@
 #ifndef CLRSAMPLER_PIPELINE_LABEL_WATCH_H_
 #define CLRSAMPLER_PIPELINE_LABEL_WATCH_H_
 
+#include <optional>
+
 #include "absl/functional/function_ref.h"
+#include "container_runtime/container_names.h"
 #include "formats/labels/process_labels.h"
 #include "os/clock.h"
 #include "pipeline/run_parts.h"
@@ -16,7 +19,7 @@ class LabelWatch {
  public:
   explicit LabelWatch(RunParts& parts);
 
-  // Some times a second. Looks at processes that `wanted` has, at most once a second.
+  // Some times a second. Looks at processes that `wanted` has, once a second and when a container has got its name.
   void Update(MonotonicTime now, absl::FunctionRef<bool(ProcessKey)> wanted);
   ProcessLabels Of(ProcessKey process) const { return reader_.Of(process); }
   void Forget(ProcessKey process) { reader_.Forget(process); }
@@ -24,6 +27,7 @@ class LabelWatch {
  private:
   RunParts& parts_;
   LabelReader reader_;
+  std::optional<ContainerNames> containers_;  // nullopt: nobody is asked
   MonotonicTime updated_;
 };
 

@@ -1,4 +1,4 @@
-// Which part of a stack belongs to the runtime's managed methods that wait for a lock.
+// Tells the part of a stack that belongs to the runtime's managed methods that wait for a lock.
 //
 // Pure. Return addresses are looked for one after the other, from the stack pointer on: a copy that an earlier call has
 // left makes a range shorter and never longer.
@@ -26,7 +26,7 @@ absl::string_view EnteringMethod(std::span<const NamedFrame> frames);
 // Whether the innermost managed methods wait for a lock; `frames` is leaf first.
 bool WaitsInLock(std::span<const NamedFrame> frames);
 
-// Of such a wait: whether it is for the monitor of an object, and not for a System.Threading.Lock.
+// Whether such a wait is for the monitor of an object, and not for a System.Threading.Lock.
 bool EntersMonitor(std::span<const NamedFrame> frames);
 
 // `words`: the stack from `stack_pointer` on. Empty ranges: it waits in no such method, or its return addresses are not

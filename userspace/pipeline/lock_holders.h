@@ -1,8 +1,8 @@
-// Which lock each thread of a process waits for and who holds it, and which threads wait for each other.
+// Tells which lock each thread of a process waits for and which thread holds it, and which threads wait for each other.
 //
-// The process runs meanwhile. What is read of a thread counts only if the kernel had that thread off all CPUs from
-// before the reading to behind it, with the stack pointer that its frames were taken at. A circle counts only if that
-// holds for all its threads at once.
+// The process runs meanwhile. A reading of a thread counts only if the kernel had that thread off all CPUs from before
+// the reading to behind it, with the stack pointer that its frames were taken at. A circle counts only if that holds
+// for all its threads at once.
 #ifndef CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
 #define CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
 

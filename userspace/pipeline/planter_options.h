@@ -1,4 +1,4 @@
-// What a run wants of probes.
+// Options of a run that are about probes.
 #ifndef CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
 #define CLRSAMPLER_PIPELINE_PLANTER_OPTIONS_H_
 

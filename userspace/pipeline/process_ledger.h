@@ -1,4 +1,4 @@
-// What the account says of each process, kept after the process itself is gone.
+// Keeps all that the account says of each process after the process itself is gone.
 #ifndef CLRSAMPLER_PIPELINE_PROCESS_LEDGER_H_
 #define CLRSAMPLER_PIPELINE_PROCESS_LEDGER_H_
 
@@ -25,7 +25,7 @@ class ProcessLedger {
   LabelId Count(const Process& process, uint32_t name_sources);
   // The same label, for what is no sample.
   LabelId LabelOf(const Process& process) { return RowOf(process).label; }
-  // Of a process that may have ended; one without a sample has no name.
+  // The identity of a process that may have ended; one without a sample has no name.
   struct Identity {
     LabelId label = 0;
     std::string comm;

@@ -1,7 +1,7 @@
 // How often a continuous run samples: at its full rate, or less while the buffer to the agent overflows or the agent
 // costs more than it may. Pure.
 //
-// Each step halves the rate, down to one sample a second, and takes effect at once; back up goes slowly, one step after
+// Each step halves the rate, down to one sample a second, and takes effect at once. Back up goes slowly, one step after
 // kCalmNs without trouble, so that a host at its limit does not swing. Samples carry the time that they stand for, so
 // sums stay right.
 #ifndef CLRSAMPLER_PIPELINE_RATE_CONTROL_H_

@@ -1,4 +1,4 @@
-// What a recording is asked for, and what follows from that for the parts of which it is made.
+// The options of a recording, and what follows from them for the parts of which it is made.
 #ifndef CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_
 #define CLRSAMPLER_PIPELINE_RECORD_OPTIONS_H_
 
@@ -29,6 +29,7 @@
 
 namespace clrsampler {
 
+class CriHelper;
 class FileBroker;
 class LineHelper;
 
@@ -80,6 +81,8 @@ struct RecordOptions {
   SymbolServerOptions symbols;                      // without servers nobody is asked
   PerfMapLeaseOptions perf_maps;                    // whether and how perf maps are switched on in targets
   std::shared_ptr<LineHelper> line_helper;          // reads lines of native code; nullptr: the recorder starts one
+  std::string cri_socket;                           // of the container runtime that names pods; empty: nobody is asked
+  std::shared_ptr<CriHelper> cri_helper;            // asks it; nullptr: the recorder starts one
   std::shared_ptr<FileBroker> files;                // opens files of targets; nullptr: the recorder starts one
   std::function<void(const std::string&)> verbose;  // detail for --verbose, a line each; may be empty
   // On which the run is saved, or from which it is played instead of looking at this machine; nullptr: neither.
@@ -88,7 +91,7 @@ struct RecordOptions {
   uint64_t period_ns() const;  // CPU time that a sample stands for
 };
 
-// What hooks in .NET runtimes have to tell.
+// The events that hooks in .NET runtimes have to tell.
 struct RuntimeEvents {
   bool pauses = false;
   bool resumed = false;  // also when a pause's threads run again, one hit of six
@@ -101,14 +104,14 @@ struct RuntimeEvents {
   bool any() const { return pauses || compilations || allocations || exceptions; }
 };
 
-// Which CPU samples are kept.
+// The CPU samples that are kept.
 enum class SamplesKept { kAll, kPossiblyBlamed, kNone };
 
 bool IsWholeHost(const RecordOptions& options);
 bool HasWaits(const RecordOptions& options);
 RuntimeEvents EventsFor(const RecordOptions& options);
 SamplesKept SamplesKeptFor(const RecordOptions& options);
-// Who asks for pauses or compilations themselves gets all of each, at any cost: 0.
+// A user who wants pauses or compilations themselves gets all of each, at any cost: 0.
 double ProbeCostShareFor(const RecordOptions& options);
 // A continuous run takes so many events of hooks; others take all.
 EventBudget HookEventsFor(const RecordOptions& options);

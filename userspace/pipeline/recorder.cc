@@ -15,6 +15,7 @@
 #include "capture/recorded_capture.h"
 #include "capture/side_band.h"
 #include "clr/memory/memory_methods.h"
+#include "container_runtime/cri_process.h"
 #include "os/tape_answer.h"
 #include "pipeline/dotnet_hint.h"
 #include "pipeline/loop_pace.h"
@@ -487,6 +488,9 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Create(const RecordOptions& 
   RecordOptions with_helper = options;
   // A tape has no answers of it.
   if (options.tape == nullptr && options.line_helper == nullptr) with_helper.line_helper = LineHelperFor(options.lines);
+  if (options.tape == nullptr && options.cri_helper == nullptr && !options.cri_socket.empty()) {
+    with_helper.cri_helper = StartCriHelper(options.cri_socket);
+  }
   auto recorder = std::make_unique<RecorderImpl>(with_helper, std::move(symbol_server), std::move(broker));
   RETURN_IF_ERROR(recorder->Init());
   return std::unique_ptr<Recorder>(std::move(recorder));

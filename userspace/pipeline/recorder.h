@@ -51,7 +51,7 @@ class Recorder {
   // Windows only: the agent took too much memory for long, whatever the rate, and Run has returned for that reason; a
   // new recorder begins with little.
   virtual bool wants_fresh_start() const = 0;
-  // Of the command that Create has started and holds back; 0: there is none.
+  // The process of the command that Create has started and holds back; 0: there is none.
   virtual uint32_t command_pid() const = 0;
   // The signal that ended Run; 0: none did.
   virtual int stop_signal() const = 0;

@@ -1,5 +1,5 @@
-// What a run is made of, whichever kind it is: built once, in the order of the dependencies, and used by the loop
-// (recorder.cc) and by its session.
+// The parts of which a run is made, whichever kind it is. They are built once, in the order of the dependencies, and
+// used by the loop (recorder.cc) and by its session.
 #ifndef CLRSAMPLER_PIPELINE_RUN_PARTS_H_
 #define CLRSAMPLER_PIPELINE_RUN_PARTS_H_
 
@@ -48,7 +48,7 @@ struct RunParts {
 
   // The account gets what was counted since the last call.
   void CountAccount();
-  // To be called before the rate changes, and at the ends: what ran until now ran at the present rate.
+  // To be called before the rate changes, and at the ends: the time before the call ran at the present rate.
   void UpdateClock();
 
   const RecordOptions options;

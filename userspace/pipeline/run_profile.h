@@ -70,7 +70,7 @@ class RunProfile : public SampleSink {
   ProcessLedger& ledger() { return ledger_; }
 
  private:
-  // Of an event: its weight is not the last one. `frames` end in a type.
+  // Adds an event: its weight is not the last one. `frames` end in a type.
   void AddWeighted(ProcessKey process, std::span<const FrameId> frames, uint64_t weight, MonotonicTime time,
                    uint32_t tid);
   void Scale(ProcessKey process, double factor);

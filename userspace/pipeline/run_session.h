@@ -21,7 +21,7 @@ class RunSession : public Session {
   bool wants_compilations() const override {
     return parts_.options.view == RecordView::kJit && parts_.options.keep_samples;
   }
-  // Processes of a whole host may live for less than an iteration; and whoever is shown events as they come is to see
+  // Processes of a whole host may live for less than an iteration. A user who is shown events as they come is to see
   // them.
   bool may_idle() const override {
     const RecordOptions& options = parts_.options;

@@ -39,7 +39,7 @@ struct NamedSample {
   const Process& process;
   const wire_cpu_sample& sample;
   std::span<const FrameId> frames;  // outermost first, with roles and marks
-  // What the runtime did for the thread, where one of them says so.
+  // The work of the runtime for the thread, where one of them says so.
   std::optional<RuntimeRoleKind> role;
   uint32_t sources = 0;  // bit for each NameSource that named a frame
   PausePhase phase = PausePhase::kNone;
@@ -66,7 +66,7 @@ class SampleSink {
   // Allocations, exceptions or waits of the process will come; it may have ended by then.
   virtual void Announce(const Process& process) = 0;
   virtual void AddAllocation(const ObservedAllocation& allocation) = 0;
-  // What the allocations of the process that came since the last call are to be multiplied with.
+  // Gives the factor for the allocations of the process that came since the last call.
   virtual void ScaleAllocations(ProcessKey process, double factor) = 0;
   // The same of exceptions.
   virtual void AddException(const ObservedException& exception) = 0;

@@ -61,7 +61,7 @@ class SampleUnwinder {
   void Forget(ProcessKey key);
   const StackRecording& kept() const { return kept_; }
 
-  // What became of all frames, by name, as --stats shows it.
+  // The fate of all frames, by name, as --stats shows it.
   std::map<std::string, uint64_t> Counters() const;
   const ElfUnwindData& images() const { return elf_; }
 

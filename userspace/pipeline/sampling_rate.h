@@ -14,7 +14,7 @@
 
 namespace clrsampler {
 
-// Main loop only. Of a recording at one rate, that rate.
+// Main loop only. A recording at one rate has that rate.
 class SamplingRate {
  public:
   SamplingRate(uint32_t frequency_hz, const RateLimits& limits)
@@ -25,14 +25,14 @@ class SamplingRate {
 
   // About once a second. The rate that should be set now; none: what it is.
   std::optional<uint32_t> Wanted(const RateInputs& inputs);
-  // What Wanted has said last, in a sentence.
+  // The last answer of Wanted, in a sentence.
   std::string Reason(uint32_t wanted) const;
   // It has been set.
   void Changed(MonotonicTime now, uint32_t hz);
 
   // Between two samples of a CPU at that time.
   uint64_t PeriodAt(MonotonicTime time) const;
-  // Of earlier times nobody will ask.
+  // Nobody will ask about earlier times.
   void DropBefore(MonotonicTime time);
 
   // The rates of the window that ends now, in the order of time, at least one.

@@ -1,5 +1,5 @@
-// What a run is for: one recording (RunSession), or windows without an end (ServeSession). The loop asks it, and knows
-// nothing of the difference.
+// The purpose of a run: one recording (RunSession), or windows without an end (ServeSession). The loop asks it, and
+// knows nothing of the difference.
 #ifndef CLRSAMPLER_PIPELINE_SESSION_H_
 #define CLRSAMPLER_PIPELINE_SESSION_H_
 
@@ -28,7 +28,7 @@ class Session {
 
   // Sampling has begun.
   virtual void Begin() = 0;
-  // What is handled from here on is not older than this.
+  // Everything that is handled from here on is not older than this.
   virtual void Reach(MonotonicTime time) = 0;
   // Before what has come is read.
   virtual void BeginIteration(MonotonicTime now) = 0;

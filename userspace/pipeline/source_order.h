@@ -73,7 +73,7 @@ struct Sources {
   const SourceFiles& source_files() const;
   // All samples that there are have been observed: waits for lines that are on the way, for a moment at most.
   void AwaitLines(const Clock& clock) const;
-  // Of whichever source has it; nullopt as in CodeSource.
+  // The body from whichever source has it; nullopt as in CodeSource.
   std::optional<CodeBody> CodeOf(const FrameQuery& query) const;
 };
 

@@ -1,4 +1,4 @@
-// What ends a recording: a signal, its duration, the exit of the last target.
+// The events that end a recording: a signal, its duration, the exit of the last target.
 #ifndef CLRSAMPLER_PIPELINE_STOP_EVENTS_H_
 #define CLRSAMPLER_PIPELINE_STOP_EVENTS_H_
 

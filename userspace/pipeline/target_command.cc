@@ -95,7 +95,7 @@ absl::Status TargetCommand::Release() {
   waitpid(pid_, nullptr, 0);
   exit_status_ = 127;
   return WithHint(ErrnoError(error, absl::StrCat("cannot run ", name_)),
-                  "what follows -- is a program and its arguments, looked up in PATH");
+                  "give a program and its arguments behind --; the program is looked up in PATH");
 }
 
 bool TargetCommand::PollExited() {

@@ -1,4 +1,5 @@
-// Whose samples are taken: the whole host's, those of processes by number, or those of a command and its children.
+// Chooses the processes whose samples are taken: the whole host's, those of processes by number, or those of a command
+// and its children.
 #ifndef CLRSAMPLER_PIPELINE_TARGETS_H_
 #define CLRSAMPLER_PIPELINE_TARGETS_H_
 

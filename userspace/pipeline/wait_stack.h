@@ -20,7 +20,7 @@ class WaitStack {
   // Valid until the next call. `waker`: who ended it follows behind the mark, its functions from the innermost one on,
   // since they mirror those of the wait.
   std::span<const FrameId> Of(const ObservedWait& wait, bool waker);
-  // Of waits that have no stack of their own.
+  // The frame of waits that have no stack of their own.
   FrameId ShorterThan(uint64_t min_wait_ns);
   FrameId NotTold();
 

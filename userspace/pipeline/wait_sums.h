@@ -1,4 +1,4 @@
-// The waits of one process by stack, until the times of its threads are known: then those that stand for others are
+// The waits of one process by stack, until the times of its threads are known. Then waits that stand for others are
 // brought to what there was in all, and those that stand for themselves stay what they are.
 #ifndef CLRSAMPLER_PIPELINE_WAIT_SUMS_H_
 #define CLRSAMPLER_PIPELINE_WAIT_SUMS_H_

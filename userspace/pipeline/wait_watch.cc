@@ -197,6 +197,7 @@ WaitKind WaitWatch::KindOf(const Pending& pending, std::span<const FrameId> fram
                      .managed = managed,
                      .suspended = pending.suspended,
                      .ended_by_monitor = waker != nullptr && !waker->by_interrupt && LeavesMonitor(*waker),
+                     .cut = !frames.empty() && frames_.at(frames.front()).kind == FrameKind::kMark,
                      .in_runtime = in_runtime});
 }
 

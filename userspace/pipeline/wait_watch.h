@@ -45,7 +45,7 @@ struct ObservedWait {
   uint64_t wait_ns = 0;
   double stands_for = 1;            // so many like it
   std::span<const FrameId> frames;  // outermost first, to the function that waits
-  // Who ended it. Tid 0: an interrupt did, or it is not known, as its stack is missing or has no names.
+  // The thread that ended it. Tid 0: an interrupt did, or it is not known, as its stack is missing or has no names.
   uint32_t waker_tgid = 0, waker_tid = 0;
   absl::string_view waker_comm;
   std::span<const FrameId> waker_frames;  // outermost first

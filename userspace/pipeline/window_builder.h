@@ -57,9 +57,9 @@ class WindowBuilder : public SampleSink {
   void ScaleExceptions(ProcessKey, double) override {}
   void AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) override;
 
-  // What only its owner knows of a process. Nothing happens to one that this window does not have.
+  // The facts that only its owner knows of a process. Nothing happens to one that this window does not have.
   bool Has(ProcessKey process) const { return rows_of_.contains(process); }
-  // Of one that had events of its runtime, but no sample.
+  // Describes a process that had events of its runtime, but no sample.
   void Describe(const Process& process);
   void SetRuntime(ProcessKey process, std::string version, bool hooked);
   void SetLabels(ProcessKey process, ProcessLabels labels);

@@ -41,7 +41,7 @@ class WindowClock {
   // It ends there, and the next one begins. `unix_ns_of_end`: what the wall clock shows at that moment.
   WindowTimes Close(MonotonicTime end, uint64_t unix_ns_of_end);
 
-  // Of the one at hand.
+  // The window at hand.
   MonotonicTime begin() const { return begin_; }
   uint64_t begin_unix_ns() const { return begin_unix_ns_; }
 

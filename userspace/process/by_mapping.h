@@ -1,4 +1,4 @@
-// What was found out about mappings of files, kept for as long as a process has them as they were.
+// Facts about mappings of files, kept for as long as a process has them as they were.
 #ifndef CLRSAMPLER_PROCESS_BY_MAPPING_H_
 #define CLRSAMPLER_PROCESS_BY_MAPPING_H_
 
@@ -15,7 +15,7 @@ namespace clrsampler {
 template <typename Value>
 class ByMapping {
  public:
-  // Of one process. Who loads and unloads for days has them found out again.
+  // The most entries of one process. A process that loads and unloads for days has them found out again.
   static constexpr size_t kMaxKept = 16 * 1024;
 
   // A fresh Value where another mapping, or none, was known. Valid until the next call.

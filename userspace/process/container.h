@@ -14,9 +14,9 @@ namespace clrsampler {
 struct Container {
   CgroupIdentity cgroup;
   std::string path;  // of its control group, as /proc/PID/cgroup has it
-  // Of the pod or container, from the environment that the process was started with: the daemon that knows for sure is
-  // not asked. The process can write what it likes there, so it is a label, by which people may choose what they see,
-  // and nothing else. Letters, digits and "._-" only; empty: none.
+  // The name of the pod or container, from the environment that the process was started with: the daemon that knows for
+  // sure is not asked. The process can write what it likes there, so it is a label, by which people may choose what
+  // they see, and nothing else. Letters, digits and "._-" only; empty: none.
   std::string name;
 
   // One word for tables and labels: the name, else "docker:0123456789ab", else the service; empty: none of these.

@@ -17,7 +17,7 @@ namespace clrsampler {
 // exact to 10 ms.
 std::optional<uint64_t> ProcessCpuNs(uint32_t pid);
 
-// Of all CPUs together, in ns at the resolution of a clock tick for each CPU.
+// The time of all CPUs together, in ns at the resolution of a clock tick for each CPU.
 struct HostCpuTime {
   uint64_t busy_ns = 0;    // not idle
   uint64_t stolen_ns = 0;  // there was something to run, and a hypervisor ran something else; 0: it does not say

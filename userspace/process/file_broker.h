@@ -53,7 +53,7 @@ class FileBroker {
   // `enter_sandbox` is called in the process that makes the workers.
   static absl::StatusOr<std::unique_ptr<FileBroker>> Start(EnterWorkerSandbox enter_sandbox,
                                                            const FilePatience& patience = FilePatience());
-  // nullptr: to nobody. What is given outlives it, or is taken back before.
+  // nullptr: to nobody. The notices that are given outlive it, or are taken back before.
   void ReportTo(Notices* notices) { notices_ = notices; }
   ~FileBroker();
 
@@ -63,7 +63,8 @@ class FileBroker {
   // Whether reading the memory of a process may wait, since it has files mapped that may. Asked anew every
   // kMappedFilesNs: the process may map one in between.
   bool MemoryMayWait(absl::string_view proc_root, uint32_t pid);
-  // Of a process of which it may. `memory` is its /proc/PID/mem, or -1. False: not all of it could be read in time.
+  // Reads the memory of a process that it may read. `memory` is its /proc/PID/mem, or -1. False: not all of it could be
+  // read in time.
   bool ReadMemory(uint32_t pid, int memory, uint64_t address, std::span<std::byte> into);
 
   // A view of the content of a file whose reading may wait, as it is now. `fd` only locates it.

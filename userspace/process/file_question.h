@@ -1,4 +1,4 @@
-// What the agent asks of file systems that targets see: each call may wait for ever, where the file system is FUSE or
+// The agent's questions to file systems that targets see: each call may wait for ever, where the file system is FUSE or
 // NFS. So each is a question that one process asks and another one can answer (file_broker.h).
 #ifndef CLRSAMPLER_PROCESS_FILE_QUESTION_H_
 #define CLRSAMPLER_PROCESS_FILE_QUESTION_H_
@@ -71,7 +71,7 @@ std::optional<FileQuestion> ParseFileQuestion(absl::string_view bytes);
 std::string FileAnswerBytes(const FileAnswer& answer);
 std::optional<FileAnswer> ParseFileAnswer(absl::string_view bytes);
 
-// What is used of a file's status.
+// The parts of a file's status that are used.
 template <>
 struct TapeCodec<struct stat> {
   static void Write(const struct stat& status, TapeWriter& out) {

@@ -32,7 +32,7 @@ std::optional<FileMessage> ReceiveFileMessage(int socket);
 // Gives up, in the new process and for good, what workers do not need.
 using EnterWorkerSandbox = absl::FunctionRef<absl::Status()>;
 
-// What the nursery says of a worker that was asked for under this number.
+// The nursery's answer about a worker that was asked for under this number.
 struct NurseryReply {
   uint64_t number = 0;
   int64_t pid = -1;  // none could be made

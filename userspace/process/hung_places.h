@@ -1,4 +1,4 @@
-// Which places of file systems did not answer, and when they may be asked again. Pure.
+// Tells which places of file systems did not answer, and when they may be asked again. Pure.
 #ifndef CLRSAMPLER_PROCESS_HUNG_PLACES_H_
 #define CLRSAMPLER_PROCESS_HUNG_PLACES_H_
 
@@ -48,8 +48,8 @@ class HungPlaces {
   int recent_ = 0;
 };
 
-// What a question about `path` of a process of `owner` is remembered under: its folder. The owner is part of it, so
-// that a user whose file in /tmp leads to a file system that hangs takes /tmp from nobody else.
+// The name under which a question about `path` of a process of `owner` is remembered: its folder. The owner is part of
+// it, so that a user whose file in /tmp leads to a file system that hangs takes /tmp from nobody else.
 std::string PlaceOf(std::optional<uint32_t> owner, uint64_t mount_namespace, absl::string_view path);
 
 }  // namespace clrsampler

@@ -69,7 +69,11 @@ bool LabelReader::IsDue(const Process& process, MonotonicTime now) const {
 void LabelReader::Read(const Process& process, bool is_dotnet, MonotonicTime now) {
   if (!IsDue(process, now)) return;
   Known& known = known_[process.key];
-  if (known.exec_count != process.exec_count) known = Known();
+  if (known.exec_count != process.exec_count) {
+    ProcessLabels place = std::move(known.place);
+    known = Known();
+    known.place = std::move(place);
+  }
   known.exec_count = process.exec_count;
   if (is_dotnet) Read(process, known);
   known.wait_ns = known.mapping != 0 ? kAgainNs : std::clamp(known.wait_ns * 2, kSoonNs, kSeldomNs);
@@ -79,9 +83,29 @@ void LabelReader::Read(const Process& process, bool is_dotnet, MonotonicTime now
 ProcessLabels LabelReader::Of(ProcessKey process) const {
   const auto found = known_.find(process);
   if (found == known_.end()) return {};
-  ProcessLabels labels = found->second.context;
-  labels.FillFrom(found->second.environment);
+  const Known& known = found->second;
+  ProcessLabels claimed = known.context;
+  claimed.FillFrom(known.environment);
+  if (known.place.empty()) return claimed;
+  claimed.DropPlace();
+  ProcessLabels labels = known.place;
+  labels.FillFrom(claimed);
   return labels;
+}
+
+void LabelReader::SetPlace(const Process& process, const ProcessLabels& place) {
+  auto found = known_.find(process.key);
+  if (found == known_.end()) {
+    if (place.empty()) return;
+    found = known_.emplace(process.key, Known{.exec_count = process.exec_count}).first;
+  }
+  found->second.place = place;
+  found->second.place_exec_count = process.exec_count;
+}
+
+bool LabelReader::HasPlace(const Process& process) const {
+  const auto found = known_.find(process.key);
+  return found != known_.end() && !found->second.place.empty() && found->second.place_exec_count == process.exec_count;
 }
 
 void LabelReader::Read(const Process& process, Known& known) {
@@ -103,8 +127,8 @@ void LabelReader::Read(const Process& process, Known& known) {
   known = std::move(read);
   if (context.ok()) return;
   notices_.Add("process_context", absl::StrCat(process.key.tgid),
-               absl::StrCat("what process ", process.key.tgid, " (", process.comm,
-                            ") publishes about itself is not used: ", context.message()),
+               absl::StrCat("the process context of process ", process.key.tgid, " (", process.comm,
+                            ") is not used: ", context.message()),
                "its labels are those of its environment; see docs/labels.md for what is read");
 }
 
@@ -123,10 +147,10 @@ absl::Status LabelReader::ReadContext(const Process& process, MemoryReader& memo
     if (header.published_ns == 0) continue;
     if (is_same) return absl::OkStatus();
     if (++known.changes > kMaxChanges) return absl::ResourceExhaustedError("it has changed too often");
-    absl::StatusOr<std::optional<ProcessLabels>> labels = ReadPayload(memory, mapping, header);
+    const absl::StatusOr<std::optional<ProcessLabels>> labels = ReadPayload(memory, mapping, header);
     if (labels.ok() && !labels->has_value()) continue;
     known.published_ns = header.published_ns;  // one that is damaged is not read again and again
-    known.context = labels.ok() ? **std::move(labels) : ProcessLabels();
+    known.context = labels.ok() ? **labels : ProcessLabels();
     return labels.status();
   }
   return absl::OkStatus();  // it changes all the time: what is known stays until the next look

@@ -1,7 +1,8 @@
-// What .NET processes are called: from the process context that they publish, else from their environment.
+// The names of .NET processes: from the process context that they publish, else from their environment.
 //
-// The process is asked by reading /proc and its memory, and never waits for us. It may claim any name for itself. What
-// control groups say about a process is not among the labels, so that no claim can change it.
+// The process is asked by reading /proc and its memory, and never waits for us. It may claim any name for itself, but
+// for where it runs, if its node says that. The words of control groups about a process are not among the labels, so
+// that no claim can change them.
 #ifndef CLRSAMPLER_PROCESS_LABEL_READER_H_
 #define CLRSAMPLER_PROCESS_LABEL_READER_H_
 
@@ -34,7 +35,11 @@ class LabelReader {
   bool IsDue(const Process& process, MonotonicTime now) const;
   // Reads what the process says, if it is a .NET process; nothing is read of others.
   void Read(const Process& process, bool is_dotnet, MonotonicTime now);
-  // What is known; the labels of a process that has ended are known until Forget.
+  // The place where the node says that the process runs; empty: it does not say.
+  void SetPlace(const Process& process, const ProcessLabels& place);
+  // Whether a place is known of the program that the process runs now.
+  bool HasPlace(const Process& process) const;
+  // The labels that are known; those of a process that has ended are known until Forget.
   ProcessLabels Of(ProcessKey process) const;
   void Forget(ProcessKey process) { known_.erase(process); }
 
@@ -47,6 +52,8 @@ class LabelReader {
     uint64_t wait_ns = 0;
     uint64_t mapping = 0;       // where the header is; 0: nowhere
     uint64_t published_ns = 0;  // of what `context` says
+    ProcessLabels place;        // that the node says
+    uint32_t place_exec_count = 0;
     ProcessLabels environment;
     ProcessLabels context;
   };

@@ -38,7 +38,7 @@ inline bool ShowSameFile(const Mapping& a, const Mapping& b) {
   return a.inode == b.inode && a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;
 }
 
-// What kind a mapping with this name is.
+// The kind of a mapping with this name.
 MappingKind ClassifyMapping(absl::string_view path, uint64_t inode);
 
 struct MappingByStart {
@@ -67,8 +67,8 @@ class MappingTable {
   // Whether the mappings that have come since that generation are known one by one: it is not too long ago, and the
   // table was not cleared.
   bool KnowsSince(uint64_t generation) const { return generation >= known_since_; }
-  // Visits each that has come since then, once or more; all of them where they are not known. What was replaced
-  // meanwhile is not visited. Costs no more than the new ones do.
+  // Visits each that has come since then, once or more; all of them where they are not known. A mapping that was
+  // replaced meanwhile is not visited. Costs no more than the new ones do.
   template <typename Visitor>
   void ForEachSince(uint64_t generation, Visitor&& visit) const {
     if (!KnowsSince(generation)) {
@@ -80,7 +80,7 @@ class MappingTable {
     }
   }
 
-  // What was in [start, end) before `until` is not known: it was replaced then, before anybody looked. False, and
+  // The content of [start, end) before `until` is not known: it was replaced then, before anybody looked. False, and
   // nothing is noted, when there are too many such ranges.
   bool NoteReplaced(uint64_t start, uint64_t end, MonotonicTime until);
   // From when on the mapping at this address is the one that was there; Min: as far back as anybody asks.

@@ -9,8 +9,9 @@
 
 namespace clrsampler {
 
-// Of one process, for one who looks. Most processes are looked at as soon as something has changed, one with 32,000
-// mappings every six seconds: where a look takes a microsecond for each mapping, that is half a percent of a CPU.
+// The pace of one reader for one process. Most processes are looked at as soon as something has changed, one with
+// 32,000 mappings every six seconds: where a look takes a microsecond for each mapping, that is half a percent of a
+// CPU.
 class MappingsPace {
  public:
   // Whether something has changed and it is time. If so, the caller looks now.

@@ -1,4 +1,4 @@
-// Which files a process sees behind paths.
+// Tells which files a process sees behind paths.
 #ifndef CLRSAMPLER_PROCESS_MOUNTS_IDENTITY_H_
 #define CLRSAMPLER_PROCESS_MOUNTS_IDENTITY_H_
 

@@ -32,7 +32,7 @@ struct Process {
   MonotonicTime compiles_since = MonotonicTime::Max();
   MonotonicTime scanned;  // /proc was read then, or its fork handled: events up to this time are in it
   MonotonicTime exited = MonotonicTime::Max();
-  // What `mappings` says holds from here on; older samples belong to a program that the process has replaced by exec.
+  // The `mappings` hold from here on; older samples belong to a program that the process has replaced by exec.
   MonotonicTime code_known_since = MonotonicTime::Min();
   // An exec that has happened but not been handled yet: what is read of the process now belongs to the new program.
   MonotonicTime exec_announced = MonotonicTime::Max();

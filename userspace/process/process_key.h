@@ -1,5 +1,5 @@
-// Who a process is. A pid alone is not enough: pids are reused while samples and files of the former owner are still
-// here.
+// The identity of a process. A pid alone is not enough: pids are reused while samples and files of the former owner are
+// still here.
 #ifndef CLRSAMPLER_PROCESS_PROCESS_KEY_H_
 #define CLRSAMPLER_PROCESS_PROCESS_KEY_H_
 

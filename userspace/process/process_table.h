@@ -1,7 +1,7 @@
 // All processes that samples or side-band events have named, as of the event that is being handled.
 //
 // Events and samples are applied in the order of their times, so the table always shows the state at the time of the
-// current sample; nothing here needs a time as an argument of a look-up. One scan of /proc gives the state of a process
+// current sample. Nothing here needs a time as an argument of a look-up. One scan of /proc gives the state of a process
 // that was there before us; from then on events keep it current.
 #ifndef CLRSAMPLER_PROCESS_PROCESS_TABLE_H_
 #define CLRSAMPLER_PROCESS_PROCESS_TABLE_H_
@@ -44,7 +44,7 @@ class ProcessTable {
   // each mprotect, with which code heaps grow, and the names in them come with times of their own.
   void AnnounceMapping(uint32_t tgid, const Mapping& mapping, MonotonicTime time);
 
-  // Events, in the order of their times. What happened before a process was scanned is in the scan already.
+  // Events, in the order of their times. Events from before a process was scanned are in the scan already.
   void OnFork(uint32_t child, uint32_t parent, MonotonicTime time);
   // OnExec: true, all that was known of the process's code is of the program before; false, nothing is: the process is
   // not known, or was read after this exec.
@@ -53,8 +53,8 @@ class ProcessTable {
   void OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time);
   void OnExit(uint32_t tgid, MonotonicTime time);
 
-  // Events of before `now` were lost, and with them perhaps an exec or a mapping: what is known of a process counts no
-  // more until /proc is read again, which the next look for it does.
+  // Events of before `now` were lost, and with them perhaps an exec or a mapping. All that is known of a process counts
+  // no more until /proc is read again, which the next look for it does.
   void OnEventsLost(MonotonicTime now) { events_lost_ = now; }
 
   // Removes processes that exited before `before` and gives them out, so that sources can forget them. One that /proc

@@ -1,7 +1,7 @@
 // Files of a target process, opened as the target sees them and never trusted.
 //
-// A container's /tmp is hostile ground and the agent is root: every path is resolved with openat2 inside the target's
-// root (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS), is opened only once it is known to be a regular file, and without
+// A container's /tmp is hostile ground and the agent is root. Every path is resolved with openat2 inside the target's
+// root (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS). It is opened only once it is known to be a regular file, and without
 // blocking. A file system that hangs is waited for by another process (file_broker.h), where there is one.
 #ifndef CLRSAMPLER_PROCESS_TARGET_FILES_H_
 #define CLRSAMPLER_PROCESS_TARGET_FILES_H_
@@ -92,7 +92,7 @@ class TargetFiles {
   // An image or any other file that may stand behind symbolic links; those are followed inside the target's root only.
   absl::StatusOr<OpenedFile> OpenImage(absl::string_view path) const;
 
-  // The file that a mapping really shows: by path when its inode is still the mapped one, else through
+  // The file that a mapping really shows. It is found by path when its inode is still the mapped one, else through
   // /proc/PID/map_files (deleted or replaced files), else by path on the host when device and inode are equal there.
   absl::StatusOr<OpenedFile> OpenMapping(const Mapping& mapping) const;
 
@@ -122,13 +122,13 @@ class TargetFiles {
  private:
   FileQuestion Question(FileQuestionKind kind, absl::string_view path) const;
   FileAnswer Ask(const FileQuestion& question, absl::string_view place) const;
-  // Of a path in the root.
+  // Asks about a path in the root.
   FileAnswer Ask(FileQuestionKind kind, absl::string_view path) const;
   absl::StatusOr<OpenedFile> Opened(FileAnswer answer) const;
   void ReopenNow();
   std::vector<uint32_t> RootAnswer() const;
   void TakeRootAnswer(const std::vector<uint32_t>& answer);
-  // Of this machine, where no tape plays.
+  // Asks this machine, where no tape plays.
   template <typename Open>
   absl::StatusOr<OpenedFile> ThroughTape(Open&& open, absl::string_view question) const;
 

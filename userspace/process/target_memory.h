@@ -1,8 +1,8 @@
 // Memory of a running process, read from outside without stopping it.
 //
-// Bound to the address space that the process had when it was opened: after an exec or an exit every read fails, and
-// a stranger that was given the same pid is never read (kernel fs/proc/base.c: mem_open pins the mm, mem_rw needs a
-// user of it).
+// Bound to the address space that the process had when it was opened. After an exec or an exit every read fails, and a
+// stranger that was given the same pid is never read (kernel fs/proc/base.c: mem_open pins the mm, mem_rw needs a user
+// of it).
 #ifndef CLRSAMPLER_PROCESS_TARGET_MEMORY_H_
 #define CLRSAMPLER_PROCESS_TARGET_MEMORY_H_
 

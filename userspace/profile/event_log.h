@@ -1,6 +1,6 @@
-// What runtimes did during a run, with times: pauses, collections, compilations. For formats that show time.
+// The actions of runtimes during a run, with times: pauses, collections, compilations. For formats that show time.
 //
-// Some 100 bytes an entry, 64 Ki entries at most. What comes later is counted and left out.
+// Some 100 bytes an entry, 64 Ki entries at most. Later ones are counted and left out.
 #ifndef CLRSAMPLER_PROFILE_EVENT_LOG_H_
 #define CLRSAMPLER_PROFILE_EVENT_LOG_H_
 

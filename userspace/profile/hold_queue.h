@@ -56,7 +56,7 @@ class HoldQueue {
     T value;
   };
 
-  // What was sorted before stays so: under a backlog the new is little.
+  // The part that was sorted before stays so: under a backlog the new is little.
   void Sort() {
     if (sorted_ == items_.size()) return;
     const auto earlier = [](const Item& a, const Item& b) {

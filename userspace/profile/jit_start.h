@@ -3,10 +3,10 @@
 //
 // The runtime itself measures how long it compiles (System.Runtime.JitInfo.GetCompilationTime): before it calls
 // compileMethod it leaves the time, CLOCK_MONOTONIC in nanoseconds, on the stack (UnsafeJitFunction,
-// src/coreclr/vm/jitinterface.cpp of .NET 8 to 10). How far that is from CORINFO_METHOD_INFO, which lies on the same
-// stack, depends on the build: known places (clrsampler/wire.h) are tried, and one is believed after it has agreed with
-// what a probe at the beginning saw. Measured on 8.0.30, 9.0.19 and 10.0.14: 1,370 of 1,372 compilations, 2 to 7 us
-// before the call; the two were cut off by the trace's beginning. Pure.
+// src/coreclr/vm/jitinterface.cpp of .NET 8 to 10). The distance to CORINFO_METHOD_INFO, which lies on the same stack,
+// depends on the build. Known places (clrsampler/wire.h) are tried, and one is believed after it has agreed with what a
+// probe at the beginning saw. Measured on 8.0.30, 9.0.19 and 10.0.14: 1,370 of 1,372 compilations, 2 to 7 us before the
+// call; the two were cut off by the trace's beginning. Pure.
 #ifndef CLRSAMPLER_PROFILE_JIT_START_H_
 #define CLRSAMPLER_PROFILE_JIT_START_H_
 
@@ -21,7 +21,7 @@
 
 namespace clrsampler {
 
-// Of one build of the runtime.
+// The place in one build of the runtime.
 class JitStart {
  public:
   using Words = std::span<const __u64, WIRE_START_WORDS>;

@@ -1,4 +1,4 @@
-// What a process's JIT compiler was at: calls of compileMethod and their ends, put together to compilations. Pure:
+// The work of a process's JIT compiler: calls of compileMethod and their ends, put together to compilations. Pure:
 // events in, compilations out.
 //
 // They nest on one thread: what the compiler asks of the runtime may run managed code that has to be compiled first.
@@ -87,7 +87,7 @@ class JitTracker {
     uint64_t method;
     uint64_t stack_pointer;
   };
-  // One that has ended, and may have been inside another whose end is to come. Of many the first are one.
+  // One that has ended, and may have been inside another whose end is to come. Where there are many, the first are one.
   struct Ended {
     MonotonicTime began;
     uint64_t duration_ns;

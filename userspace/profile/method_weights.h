@@ -17,14 +17,14 @@ struct MethodWeight {
   std::string name;
   std::string module;  // may be empty
   ModelFrameKind kind = ModelFrameKind::kUnknown;
-  // Of samples whose leaf it is. Marks are no leaves; a role has what NamelessLeaves gives it.
+  // The weight of samples whose leaf it is. Marks are no leaves; a role has what NamelessLeaves gives it.
   uint64_t self = 0;
   uint64_t total = 0;  // of samples in whose stack it is; a recursion counts once
 };
 
-// Where the self weight of native functions goes that are known by an address only, "libcoreclr.so!0x3d0b60", and that
-// the runtime called for something: below a role or a function of the runtime with a name, without managed code
-// between.
+// The place for the self weight of native functions that are known by an address only, "libcoreclr.so!0x3d0b60", and
+// that the runtime called for something. They stand below a role or a function of the runtime with a name, without
+// managed code between.
 enum class NamelessLeaves : uint8_t {
   // To the role: a reader can use "[gc gen1 blocking]". All compilations are one, "[jit]". Without a role, to what the
   // nearest named caller does: "[in ThreadNative_SpinWait]", which is a row of its own.
@@ -40,12 +40,13 @@ class MethodWeights {
  public:
   explicit MethodWeights(NamelessLeaves nameless = NamelessLeaves::kByRole) : nameless_(nameless) {}
 
-  // Of the samples for whose row `wanted` has a 1; empty: of all.
+  // Adds the samples for whose row `wanted` has a 1; empty: all.
   void Add(const ProfileModel& model, std::span<const uint8_t> wanted = {});
   // Most self weight first, then most total weight, then by name. Marks are left out.
   std::vector<MethodWeight> Sorted() const;
   uint64_t total() const { return total_; }
-  // Of samples whose leaf is a nameless function of a .NET runtime: in one of its libraries, or below a role.
+  // The weight of samples whose leaf is a nameless function of a .NET runtime: in one of its libraries, or below a
+  // role.
   uint64_t nameless_runtime() const { return nameless_runtime_; }
 
  private:

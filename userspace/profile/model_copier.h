@@ -40,14 +40,15 @@ class ModelCopier {
     return frames_[index] = to_.Frame(frame);
   }
 
-  // Of the files that frames which were taken over name.
+  // Copies the files that are named by frames which were taken over.
   void Sources() {
     for (const ModelSource& source : from_.sources) {
       if (strings_[source.file] != kNone) to_.Source(strings_[source.file], String(source.url), source.text);
     }
   }
 
-  // Of threads that were taken over, and of their processes as a whole; those for which `keep` says true.
+  // Copies the events of threads that were taken over, and of their processes as a whole; those for which `keep` says
+  // true.
   void Events(uint64_t shift_ns, const std::function<bool(const ModelEvent&)>& keep) {
     absl::flat_hash_set<uint32_t> pids;
     for (size_t i = 0; i < threads_.size(); ++i) {

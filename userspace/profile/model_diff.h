@@ -1,19 +1,19 @@
 // Two profiles side by side: what each method and each stack weighs before and after, and which changes are more than
 // noise.
 //
-// What is compared. Methods by their names: own weight (samples that end in it) and total weight (samples in whose
-// stack it is, once each). Stacks as the nodes of one tree, by the names from the process down. Threads, pids and tiers
-// are left out: they differ between any two runs.
+// Subjects of the comparison. Methods by their names: own weight (samples that end in it) and total weight (samples in
+// whose stack it is, once each). Stacks as the nodes of one tree, by the names from the process down. Threads, pids and
+// tiers are left out: they differ between any two runs.
 //
 // Statistic. Let a and b be the numbers of samples before and after. If nothing has changed, b is binomial of a + b
 // with the probability q that the normalisation gives (A and B samples: B / (A + B)). Where shares are compared, its
 // variance is less by the share itself: all samples are some method's. The test is two-sided, by the normal
 // approximation with continuity correction, and only made where (a + b) min(q, 1 - q) is at least 5. Samples that
-// follow each other are alike (phases, collections), so the variance is multiplied by how much the counts of 20, 10 or
-// 5 equal stretches of each recording scatter more than chance has it (their dispersion: chi square by degrees of
-// freedom, the largest of the three, at least 1), for each method and stack by itself, where samples have times. What
-// changes more slowly than in a fifth of a recording does not show in it: other work on the machine, or another length
-// of run. Of the methods, and of the stacks, those are marked that the procedure of Benjamini and Hochberg gives at a
+// follow each other are alike (phases, collections), so the variance is multiplied by their dispersion. That is how
+// much the counts of 20, 10 or 5 equal stretches of each recording scatter more than chance has it. It is chi square by
+// degrees of freedom, the largest of the three, at least 1. It is taken for each method and stack by itself, where
+// samples have times. Changes that are slower than a fifth of a recording do not show in it: other work on the machine,
+// or another length of run. The methods, and the stacks, are marked by the procedure of Benjamini and Hochberg at a
 // false discovery rate of kFalseDiscoveryRate. Where nothing has changed that rate is the chance of any mark at all:
 // one in 100 pairs of recordings for each of the three tables.
 //
@@ -22,7 +22,7 @@
 // and go. So stacks are looked for whose callees stand elsewhere below the same caller in the other recording, and
 // stacks without callees that only one recording has. For each such caller a sum is made that no inlining changes: what
 // ends in it and in these stacks, and all that is below them. Where that sum is the same, and is known well enough to
-// tell that from a real change, the stacks are left out of the tree, all is counted and tested again, and marks stay on
+// tell that from a real change, the stacks are left out of the tree. All is counted and tested again, and marks stay on
 // what is significant then too. The others are `moved`. A method that was replaced by another one at the same cost
 // looks alike.
 //

@@ -76,7 +76,7 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
   const bool by_time = filter.from_ns || filter.to_ns;
   if (by_time && model.samples.time_ns.empty() && model.samples.size() > 0) {
     return WithHint(absl::InvalidArgumentError("--from and --to need the times of samples, which this profile has not"),
-                    "of the formats only .json keeps them: record -o FILE.json");
+                    "only the format .json keeps them: record -o FILE.json");
   }
 
   ProfileModelBuilder builder;

@@ -11,8 +11,8 @@
 
 namespace clrsampler {
 
-// What is kept passes all of them. Expressions are RE2's (linear in the names, whatever these are) and match anywhere
-// in a name. Frames are matched by ModelFrame::name.
+// A sample that is kept passes all of them. Expressions are RE2's (linear in the names, whatever these are) and match
+// anywhere in a name. Frames are matched by ModelFrame::name.
 struct ProfileFilter {
   std::optional<std::string> focus;   // only stacks with such a frame
   std::optional<std::string> ignore;  // only stacks without such a frame

@@ -13,7 +13,7 @@
 
 namespace clrsampler {
 
-// Of all distinct stacks together: 256 MiB of them. A file of a few megabytes may name more.
+// The bound of all distinct stacks together: 256 MiB of them. A file of a few megabytes may name more.
 inline constexpr size_t kMaxTableFrames = size_t{1} << 26;
 
 class ModelTables {

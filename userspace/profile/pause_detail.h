@@ -21,7 +21,8 @@ struct PauseDelay {
   std::string method;
   uint64_t delay_ns = 0;
 };
-// Of any text, which may be from a file of strangers. What is no text of PauseDetail has no delays from there on.
+// The delays of any text, which may be from a file of strangers. A text that is none of PauseDetail has no delays from
+// there on.
 std::vector<PauseDelay> PauseDelaysOf(absl::string_view detail);
 
 }  // namespace clrsampler

@@ -1,5 +1,5 @@
-// What a thread of a .NET process did for the runtime at a given time: collected garbage, waited for threads to stop,
-// compiled a method. The runtime's own code has no symbols; the hooks know what it is at. Pure.
+// The work of a thread of a .NET process for the runtime at a given time: collected garbage, waited for threads to
+// stop, compiled a method. The runtime's own code has no symbols; the hooks know what it is at. Pure.
 //
 // Events come in as they arrive, questions about a moment come later (the sample has waited meanwhile), so that what
 // became of a collection or a compilation is mostly known by then. Nothing is said that is not certain:
@@ -41,8 +41,8 @@ struct RuntimeRole {
 // One process. Main loop only.
 class RuntimeActivity {
  public:
-  // Of kSuspend to kGcEnd, as they arrive. Where no return is seen (kSuspended), threads stand still from the beginning
-  // of the collection at the latest; a pause without one is nothing that is known.
+  // Adds events from kSuspend to kGcEnd, as they arrive. Where no return is seen (kSuspended), threads stand still from
+  // the beginning of the collection at the latest; a pause without one is nothing that is known.
   void Add(const RuntimeEvent& event, bool sees_returns = true);
   // `method_info` and `method` (wire_compiled) are the same at both ends.
   void CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method);
@@ -65,14 +65,15 @@ class RuntimeActivity {
   bool empty() const { return periods_.empty() && compilations_.empty() && under_way_.empty(); }
 
  private:
-  // Of each kind, whatever a hostile process does: each question looks at all. 100 ms of 40,000 compilations a second.
+  // The most periods of each kind, whatever a hostile process does: each question looks at all. 100 ms of 40,000
+  // compilations a second.
   static constexpr size_t kMaxPeriods = 4096;
   // Threads that ask at one time; a hostile process can't make it more.
   static constexpr size_t kMaxRequests = 64;
   // An end that has not come by then will not: the longest that a sample waits.
   static constexpr uint64_t kMaxCompilationNs = 2'000'000'000;
 
-  // Of one thread, or of all that the runtime has for the purpose.
+  // A period of one thread, or of all that the runtime has for the purpose.
   struct Period {
     MonotonicTime begin;
     MonotonicTime end = MonotonicTime::Max();  // Max: it has not ended

@@ -1,8 +1,8 @@
 // Each sample of a run with its time, thread and state, for the formats that have more than counted stacks.
 //
-// 17 bytes a sample, and 8 more where weights differ; with a limit (143 MB). What comes later is counted by thread,
-// stack and state without its time, so that weights stay exact however long a run is. The limit is 14 minutes of 100
-// busy CPUs at 99 Hz, or a day of one.
+// 17 bytes a sample, and 8 more where weights differ; with a limit (143 MB). Samples behind the limit are counted by
+// thread, stack and state without their times, so that weights stay exact however long a run is. The limit is 14
+// minutes of 100 busy CPUs at 99 Hz, or a day of one.
 #ifndef CLRSAMPLER_PROFILE_SAMPLE_LOG_H_
 #define CLRSAMPLER_PROFILE_SAMPLE_LOG_H_
 

@@ -29,7 +29,7 @@ struct StackTree {
   size_t methods = 0;
 };
 
-// Stacks whose weights belong together. Of none may another one be a part.
+// Stacks whose weights belong together. No group may be a part of another one.
 struct StackGroup {
   std::vector<uint32_t> self;   // stacks of which only what ends at them counts
   std::vector<uint32_t> total;  // stacks that count as a whole

@@ -1,5 +1,5 @@
-// What a .NET process's hooks report, put together to pauses: who asked for one, how long it took to stop the threads,
-// what the pause was for, and when they ran again. Pure: events in, pauses out.
+// The reports of a .NET process's hooks, put together to pauses: which thread asked for one, how long it took to stop
+// the threads, what the pause was for, and when they ran again. Pure: events in, pauses out.
 //
 // One thread at a time stops and resumes the others; more may have asked and wait for it. Between the two calls:
 //
@@ -11,8 +11,8 @@
 //   or it was not needed any more anything else                                 what the reason says
 //
 // Measured on .NET 8.0.30 to 10.0.14 over 2,038 pauses. DiagGCStart may come on another thread than the one that asked,
-// so events belong together by process. What fits into none of this is counted, never guessed.
-// Source: dotnet/runtime src/coreclr/vm/threadsuspend.h (SUSPEND_REASON), threadsuspend.cpp, src/coreclr/gc/gc.cpp.
+// so events belong together by process. An event that fits into none of this is counted, never guessed. Source:
+// dotnet/runtime src/coreclr/vm/threadsuspend.h (SUSPEND_REASON), threadsuspend.cpp, src/coreclr/gc/gc.cpp.
 #ifndef CLRSAMPLER_PROFILE_SUSPENSION_TRACKER_H_
 #define CLRSAMPLER_PROFILE_SUSPENSION_TRACKER_H_
 
@@ -88,7 +88,7 @@ struct Pause {
   std::optional<GcDone> younger;  // kBackgroundGcInitial: what was collected before, in this pause
 
   uint64_t suspend_ns() const { return stopped.ns - requested.ns; }
-  // Of that, the time for which threads ran that should have stopped. The rest is an earlier pause, nobody's delay.
+  // The part of that for which threads ran that should have stopped. The rest is an earlier pause, nobody's delay.
   uint64_t delay_ns() const { return stopped.ns - std::min(stopped, std::max(requested, free_since)).ns; }
   uint64_t pause_ns() const { return resume_begun.ns - requested.ns; }
 };

@@ -1,4 +1,4 @@
-// What a host has been doing in the last seconds, in rows: processes, and the methods of one or of all. Pure.
+// The work of a host in the last seconds, in rows: processes, and the methods of one or of all. Pure.
 #ifndef CLRSAMPLER_PROFILE_TOP_TABLE_H_
 #define CLRSAMPLER_PROFILE_TOP_TABLE_H_
 

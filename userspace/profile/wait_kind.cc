@@ -175,10 +175,11 @@ WaitKind KindOfWait(const WaitFacts& facts) {
   const WaitKind kind = KindByKernel(facts);
   const bool plain = kind == WaitKind::kFutex || kind == WaitKind::kSleep || kind == WaitKind::kPoll;
   if (!plain || !facts.in_runtime) return kind;
+  // A thread of the runtime's own waits for work, and never for a monitor: somebody who leaves one may give it some.
+  if (facts.managed.empty()) return facts.cut ? kind : WaitKind::kIdle;
   if (facts.ended_by_monitor) return WaitKind::kMonitor;
-  // No method that waits: the runtime itself made a managed thread wait, or it is a thread of its own.
-  if (!facts.managed.empty()) return facts.suspended ? WaitKind::kSuspended : kind;
-  return WaitKind::kIdle;
+  // No method that waits: the runtime itself made a managed thread wait.
+  return facts.suspended ? WaitKind::kSuspended : kind;
 }
 
 }  // namespace clrsampler

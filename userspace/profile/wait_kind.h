@@ -1,4 +1,4 @@
-// What a thread waited for, by the system call and the functions that it waited in.
+// The thing that a thread waited for, by the system call and the functions that it waited in.
 //
 // Pure. Managed methods are told by their names in the short style, as the runtime's own libraries have them
 // (docs/waits.md lists them).
@@ -36,7 +36,7 @@ inline constexpr int kWaitKindCount = 17;
 absl::string_view WaitKindText(WaitKind kind);  // "task wait"
 std::optional<WaitKind> WaitKindOf(absl::string_view text);
 
-// What the kernel side says alone.
+// The kind that the kernel side alone says.
 enum class WaitCall : uint8_t { kNone, kSleep, kFutex, kPoll, kSocket, kReadWrite, kChild, kOther };
 // `number` of this machine's system calls; -1: none.
 WaitCall WaitCallOf(int32_t number);
@@ -48,6 +48,7 @@ struct WaitFacts {
   std::span<const absl::string_view> managed;
   bool suspended = false;         // meanwhile the runtime has stopped the process's threads
   bool ended_by_monitor = false;  // who ended it was leaving a monitor
+  bool cut = false;               // there may be methods behind the end of the stack
   bool in_runtime = false;        // the function that made the system call is the runtime's own
 };
 WaitKind KindOfWait(const WaitFacts& facts);

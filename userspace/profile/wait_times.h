@@ -12,7 +12,7 @@
 
 namespace clrsampler {
 
-// Of all threads together, nanoseconds. Running and waiting come to the threads' lives.
+// The times of all threads together, nanoseconds. Running and waiting come to the threads' lives.
 struct WaitTimes {
   uint64_t running_ns = 0;
   uint64_t short_ns = 0;   // waits below the threshold, of whatever kind

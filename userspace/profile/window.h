@@ -1,8 +1,8 @@
-// What happened on a host in one stretch of time, some seconds: what the continuous mode keeps, shows and exports.
+// The events on a host in one stretch of time, some seconds: the continuous mode keeps, shows and exports them.
 //
-// Windows of a run follow each other without a gap: a sample is in the window of its own time, pauses and
-// compilations in that of their end, each in exactly one. A wait is in each window with the part that fell into it.
-// What a window says stands for itself: nothing in it refers to another window or to a live object.
+// Windows of a run follow each other without a gap: a sample is in the window of its own time, pauses and compilations
+// in that of their end, each in exactly one. A wait is in each window with the part that fell into it. A window stands
+// for itself: nothing in it refers to another window or to a live object.
 //
 // A value: built on the main loop, then shared between threads as std::shared_ptr<const Window>.
 #ifndef CLRSAMPLER_PROFILE_WINDOW_H_
@@ -23,7 +23,7 @@
 
 namespace clrsampler {
 
-// What a CPU did at the moment of a sample; each sample is one of these.
+// The work of a CPU at the moment of a sample; each sample is one of these.
 enum class CpuShare : uint8_t {
   kManaged,  // its leaf is managed code
   kNative,   // its leaf is native code
@@ -34,12 +34,12 @@ enum class CpuShare : uint8_t {
 inline constexpr int kCpuShareCount = 5;
 absl::string_view CpuShareText(CpuShare share);  // "managed", ...
 
-// What the weights of a window's profile are: nanoseconds, of allocations bytes.
+// The unit of a window's weights: nanoseconds, of allocations bytes.
 inline WeightUnit WindowUnitOf(ProfileView view) {
   return view == ProfileView::kAllocations ? WeightUnit::kBytes : WeightUnit::kNanoseconds;
 }
 
-// What was seen of a process in a time.
+// The counts of a process in a time.
 struct ProcessCounts {
   bool exited = false;  // in this time: no later one has it
 
@@ -60,8 +60,9 @@ struct ProcessCounts {
 // One that was sampled, or of which a pause, compilation, allocation or wait was seen.
 struct WindowProcess : ProcessCounts {
   uint32_t pid = 0;
-  // With the pid, which process this is, whoever recorded it: its start, CLOCK_BOOTTIME, in whole ticks of 10 ms. After
-  // a boot of the machine only those that begin with it (init, threads of the kernel) may have the same ones again.
+  // Tells with the pid which process this is, whichever agent recorded it: its start, CLOCK_BOOTTIME, in whole ticks of
+  // 10 ms. After a boot of the machine only those that begin with it (init, threads of the kernel) may have the same
+  // ones again.
   uint64_t started_boot_ns = 0;
   std::string comm;
   std::string runtime;    // "10.0.12"; empty: no .NET runtime was seen
@@ -124,7 +125,7 @@ struct Window {
   uint64_t pauses_left_out = 0;       // they count in `processes`
   uint64_t methods_left_out = 0;
 
-  // Of this window: its counts are differences. Of `processes` it has none.
+  // The account of this window: its counts are differences. Its `processes` are empty.
   Account account;
   uint64_t rss_bytes = 0;  // of the agent, at its end
 

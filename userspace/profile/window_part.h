@@ -1,4 +1,4 @@
-// Which of a window's profiles a view shows.
+// Tells which of a window's profiles a view shows.
 #ifndef CLRSAMPLER_PROFILE_WINDOW_PART_H_
 #define CLRSAMPLER_PROFILE_WINDOW_PART_H_
 

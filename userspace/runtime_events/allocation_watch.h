@@ -1,8 +1,8 @@
-// What a .NET process allocates, where and of which types: puts the events of the collector's probes together with
-// their stacks, and with the types of the objects, which are known one event later (include/clrsampler/wire.h).
+// Tells what a .NET process allocates, where and of which types. It puts the events of the collector's probes together
+// with their stacks, and with the types of the objects, which are known one event later (include/clrsampler/wire.h).
 //
-// Bytes are exact where every hit is seen: the collector says how many there were since it last told. What was not seen
-// while probes were detached is estimated by time, and hits without a stack of their own by those with one; both by one
+// Bytes are exact where every hit is seen: the collector says how many there were since it last told. Allocations while
+// probes were detached are estimated by time, and hits without a stack of their own by those with one. Both have one
 // factor for each process and stretch of time: a whole run, or a window.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_ALLOCATION_WATCH_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_ALLOCATION_WATCH_H_
@@ -80,7 +80,7 @@ class AllocationWatch {
   void GiveWaiting(ProcessKey key);
   void Forget(ProcessKey key) { states_.erase(key); }
 
-  // Of a process since the last call.
+  // The sums of a process since the last call.
   struct Stretch {
     uint64_t hits = 0;   // of events that count
     uint64_t bytes = 0;  // of these
@@ -102,7 +102,7 @@ class AllocationWatch {
   };
   struct ProcessState {
     uint64_t last_bytes = 0, last_hits = 0;  // of the kernel's sums
-    // Of the stretch at hand:
+    // Sums of the stretch at hand:
     uint64_t seen_hits = 0;
     uint64_t seen_bytes = 0;   // of events that count, with what was summed up between them
     uint64_t given_bytes = 0;  // of stacks

@@ -8,7 +8,8 @@
 
 namespace clrsampler {
 
-// Of one image. More than 1,000 in each of three seconds in a row are a storm, fewer than 500 in each of three its end.
+// The rate of one image. More than 1,000 in each of three seconds in a row are a storm, fewer than 500 in each of three
+// its end.
 class CompilationRate {
  public:
   // So many more have ended; the last of them at `time`.

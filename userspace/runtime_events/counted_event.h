@@ -1,5 +1,4 @@
-// What one event of a runtime's stream counts for in a profile: its weight, and the type that stands on its stack.
-// Pure.
+// The value of one event of a runtime's stream in a profile: its weight, and the type that stands on its stack. Pure.
 //
 //   view          event                   weight                                type
 //   kAllocations  ObjectAllocated         bytes since the collector's last one  of the object at hand

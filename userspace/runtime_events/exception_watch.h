@@ -1,8 +1,9 @@
-// Which exceptions .NET processes throw, where and of which types: puts the events of the runtime's probes together
-// with their stacks (include/clrsampler/wire.h).
+// Tells which exceptions .NET processes throw, where and of which types. It puts the events of the runtime's probes
+// together with their stacks (include/clrsampler/wire.h).
 //
 // Each exception that is seen counts once. One that a handler throws again (`throw;`) is no new one, and is counted
-// beside them. What could not be sent, and what was thrown while probes were detached, the process's factor tells.
+// beside them. The process's factor tells of exceptions that could not be sent, and of those that were thrown while
+// probes were detached.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_EXCEPTION_WATCH_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_EXCEPTION_WATCH_H_
 
@@ -71,10 +72,10 @@ class ExceptionWatch {
   void GiveWaiting(ProcessKey key);
   void Forget(ProcessKey key) { states_.erase(key); }
 
-  // What all exceptions of a process must be multiplied with so that they come to what was thrown while probes were
-  // there.
+  // The factor by which all exceptions of a process must be multiplied so that they come to what was thrown while
+  // probes were there.
   double FactorOf(ProcessKey key) const;
-  // Of the process: that were seen, and that were sent or not.
+  // The exceptions of the process: that were seen, and that were sent or not.
   uint64_t ThrownOf(ProcessKey key) const;
   uint64_t HitsOf(ProcessKey key) const;
   // By type, those of the process that were thrown again.

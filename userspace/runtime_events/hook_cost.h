@@ -1,4 +1,4 @@
-// What a hit of a probe costs the thread that runs into it, in nanoseconds: a trap, and what comes beyond it.
+// The cost of a hit of a probe for the thread that runs into it, in nanoseconds: a trap, and what comes beyond it.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_HOOK_COST_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_COST_H_
 

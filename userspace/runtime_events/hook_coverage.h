@@ -43,12 +43,12 @@ class HookCoverage {
 
   bool begun() const { return begun_; }
   bool complete() const { return complete_; }
-  // Of all that was watched.
+  // The share of all that was watched.
   double share() const {
     return cpu_ns_ > 0 && complete_cpu_ns_ > 0 ? Ratio(complete_cpu_ns_, cpu_ns_) : Ratio(complete_wall_ns_, wall_ns_);
   }
 
-  // What is counted while the probes are there is to be multiplied with this. The probes themselves have used
+  // Counts that were made while the probes were there are to be multiplied with this. The probes themselves have used
   // `probes_ns` of the CPU time, which the program would not have had without them: of an exception that takes 1.3 us
   // they are four fifths.
   double Factor(uint64_t probes_ns) const {

@@ -1,4 +1,4 @@
-// Which images of a process have code that is hooked, beside its runtime.
+// Tells which images of a process have code that is hooked, beside its runtime.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_HOOK_IMAGES_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_IMAGES_H_
 

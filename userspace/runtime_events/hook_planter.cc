@@ -175,8 +175,8 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
       return refuse_all(WithHint(
           absl::NotFoundError("it has no symbols, and the host has no debug file of it that belongs to root or to the "
                               "program's owner"),
-          "keep the .dbg file that dotnet publish writes beside the program, on the host and with the same owner; "
-          "those in containers are not taken, since a probe is in the file and so in every process of it"));
+          "keep the .dbg file that dotnet publish writes beside the program, on the host and with the same owner. "
+          "Those in containers are not taken, since a probe is in the file and so in every process of it"));
     }
   }
   const RuntimeHooks hooks = wanted.of_runtime
@@ -389,7 +389,7 @@ void HookPlanter::TakeMeasured() {
     trap_ns_ = **measured;
   } else {
     notices_.Add("trap_not_measured", "",
-                 absl::StrCat("what probes cost here could not be measured: ", measured->status().message()));
+                 absl::StrCat("the cost of probes here could not be measured: ", measured->status().message()));
   }
 }
 

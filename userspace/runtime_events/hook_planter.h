@@ -1,7 +1,8 @@
 // Plants hooks into .NET runtimes as they show up: one set of probes of each kind for each file, for all processes that
-// map it, gone with the last of them. Where they go: clr/hooks. What they report: pause_watch.h, jit_watch.h.
+// map it, gone with the last of them. Where they go: clr/hooks. The readers of their reports: pause_watch.h,
+// jit_watch.h.
 //
-// What they cost a process may be limited: a set is detached while one of those that run into it has had its share
+// Their cost for a process may be limited: a set is detached while one of those that run into it has had its share
 // (probe_cost_limiter.h).
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_HOOK_PLANTER_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_PLANTER_H_
@@ -43,18 +44,18 @@ struct HookPlanterOptions {
   bool exceptions = false;
   AttachHookFunction attach;
   // A program that compiles more than a thousand methods a second, second after second, pays for one probe a
-  // compilation instead of two: that at the beginning is left out as soon as the stack is known to tell the same
+  // compilation instead of two. The one at the beginning is left out as soon as the stack is known to tell the same
   // (profile/jit_start.h). Compilations that an exception ends are not seen meanwhile.
   bool drop_entry_probe_in_storms = false;
   bool say_refusals = true;  // as notices: for runs whose purpose they are
   double cost_share = 0;     // of one CPU that hooks may cost a process; 0: no limit
   MonotonicTime began;       // of watching: a process that compiles only since then is one that starts
-  // What a trap costs here, in nanoseconds (capture/trap_cost.h). Called in a thread of its own, once, and only where
-  // hooks are hit often enough for it to matter.
+  // Measures the cost of a trap here, in nanoseconds (capture/trap_cost.h). Called in a thread of its own, once, and
+  // only where hooks are hit often enough for it to matter.
   std::function<absl::StatusOr<uint64_t>()> measure_trap;
   // CaptureControl::HookHitsOfOthers; asked some times a second where there is a limit.
   std::function<std::vector<HitsOfOthers>()> hits_of_others;
-  // Of a process, user and system; nullopt: it has ended.
+  // The time of a process, user and system; nullopt: it has ended.
   std::function<std::optional<uint64_t>(uint32_t tgid)> process_cpu_ns;
   Tape* tape = nullptr;  // has the answers where there is one
 
@@ -107,13 +108,13 @@ class HookPlanter {
   bool SeesReturns(ProcessKey key) const;
   // Whether each of its compilations is seen at this moment.
   bool ReportsMethods(ProcessKey key) const;
-  // What began before may lack a part.
+  // An event that began before may lack a part.
   MonotonicTime SeesAllSince(ProcessKey key, HookPart part) const;
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // What hooks of an estimated part have counted while they were there, with so many hits, is to be multiplied with
-  // this; since the last call.
+  // The factor for what hooks of an estimated part have counted while they were there, with so many hits; since the
+  // last call.
   double TakeCoverageFactor(ProcessKey key, HookPart part, uint64_t hits);
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
@@ -133,7 +134,7 @@ class HookPlanter {
 
   // That many compilations of the process have ended since the last call; `time` is the last one's.
   void NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t count);
-  // Of the process's runtime; nullptr: none is hooked.
+  // The start of the process's runtime; nullptr: none is hooked.
   JitStart* StartOf(ProcessKey key) const;
 
   void Forget(ProcessKey key);
@@ -153,7 +154,7 @@ class HookPlanter {
     bool sees_types = false;       // of allocated objects
     uint64_t beyond_ns = 0;        // what a hit costs beyond the trap; 0: what one of its kind does
     uint32_t exhausted_by = 0;     // it is to be detached, since this process has had its share; 0: it is not
-    // Of a compiler.
+    // The start of a compiler.
     JitStart start;
     CompilationRate rate;
   };
@@ -164,7 +165,7 @@ class HookPlanter {
     std::array<HookCoverage, kHookParts.size()> coverage;  // of estimated parts
   };
 
-  // What is to be planted in an image: a single-file host has both.
+  // The hooks to be planted in an image: a single-file host has both.
   struct Wanted {
     std::array<bool, kHookParts.size()> parts{};
     bool of_runtime = false;  // it has the runtime's functions; else it is the compiler alone

@@ -36,11 +36,11 @@ class HookSet {
   // In this order; all, or none.
   absl::Status Plant(const std::vector<HookPlace>& places);
 
-  // Takes the probes out; the kernel needs 60 ms for that, in another thread. What they say counts until `time`. false:
+  // Takes the probes out; the kernel needs 60 ms for that, in another thread. Their reports count until `time`. false:
   // not now, since those that were taken out before are not gone yet.
   bool Detach(MonotonicTime time);
   // Puts them back, those that are detached alone excepted. Where that fails the set stays detached:
-  // FAILED_PRECONDITION for good, since the file is no longer what it was; else MayReattach says when to try again.
+  // FAILED_PRECONDITION for good, since the file is not what it was any more; else MayReattach says when to try again.
   absl::Status Reattach();
   bool MayReattach() const;
 

@@ -1,6 +1,6 @@
-// Which methods a .NET process compiles, for how long and on whose behalf: puts the events of hooks together to
-// compilations (profile/jit_tracker.h) and gives them their names, which come from the same sources as those of frames:
-// a compilation is called what a frame in its code is called.
+// Tells which methods a .NET process compiles, for how long and on whose behalf. It puts the events of hooks together
+// to compilations (profile/jit_tracker.h) and gives them their names. These come from the same sources as those of
+// frames: a compilation is called what a frame in its code is called.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_JIT_WATCH_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_JIT_WATCH_H_
 

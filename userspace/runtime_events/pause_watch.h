@@ -1,6 +1,6 @@
-// Who stopped the world of a .NET process, for how long, and who delayed it: puts the events of hooks together to
-// pauses (profile/suspension_tracker.h), and blames the threads that were still running between the request and the
-// stop.
+// Tells which thread stopped the world of a .NET process, for how long, and which ones delayed it. It puts the events
+// of hooks together to pauses (profile/suspension_tracker.h), and blames the threads that were still running between
+// the request and the stop.
 //
 // Blame: the samples of other threads that fall into that time share the delay; each part goes to the method nearest to
 // the leaf, managed where there is one. Threads without a managed frame, like those of the compiler, seldom have to be
@@ -41,7 +41,7 @@ struct ObservedPause {
   std::vector<BlamedStack> stacks;
 };
 
-// What a thread that runs was a part of.
+// The phase that a thread that runs was a part of.
 enum class PausePhase : uint8_t {
   kNone,
   kStopping,  // somebody has asked for a pause, and not all threads stand

@@ -3,7 +3,7 @@
 // A process has an equal part of its share for each kind of hooks. So a storm of compilations takes nothing from
 // pauses. A set of probes is in a file. It is detached for all that map the file as soon as one of them has had its
 // share, and until none has. Processes that are not followed run into the same probes, and the trap is paid for before
-// any filter is asked. Which file they map is not known, so they count for every set of the kind.
+// any filter is asked. The file that they map is not known, so they count for every set of the kind.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_PROBE_COST_LIMITER_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_PROBE_COST_LIMITER_H_
 
@@ -37,21 +37,23 @@ class ProbeCostLimiter {
 
   // Hits until `time` have cost that much. true: its set has to be detached.
   bool Spend(ProcessKey process, HookPart part, MonotonicTime time, uint64_t cost_ns);
-  // Of one that is not followed, by its thread group in the initial pid namespace. true: all sets of `part` have to.
+  // Spends for a process that is not followed, by its thread group in the initial pid namespace. true: all sets of
+  // `part` have to.
   bool SpendOther(uint32_t tgid, HookPart part, MonotonicTime time, uint64_t cost_ns);
 
   // Whether some process has not enough left for the set to be there.
   bool MustDetach(const HookSet* set, HookPart part, MonotonicTime now);
 
  private:
-  // Of those that are not followed. Beyond, those who have something left begin anew.
+  // The most processes that are not followed. Beyond, those who have something left begin anew.
   static constexpr size_t kMaxOthers = 4096;
 
   struct Allowance {
     const HookSet* set = nullptr;
     ProbeCostBucket bucket;
   };
-  // What happens while probes are detached is told by what is seen, so many short stretches say more than a long one.
+  // Watched stretches stand for the time in which probes are detached, so many short stretches say more than a long
+  // one.
   static constexpr uint64_t kEstimatedSecondsAtOnce = 1;
 
   ProbeCostBucket BucketOf(HookPart part, bool starts) const {

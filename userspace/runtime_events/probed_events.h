@@ -1,5 +1,5 @@
-// What a process does as events of the same vocabulary as its runtime's own stream (formats/nettrace/clr_events.h), by
-// what is seen from outside: probes in the runtime, the kernel's events about tasks, and the runtime's memory.
+// The events of a process in the same vocabulary as its runtime's own stream (formats/nettrace/clr_events.h), by what
+// is seen from outside: probes in the runtime, the kernel's events about tasks, and the runtime's memory.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_PROBED_EVENTS_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_PROBED_EVENTS_H_
 
@@ -33,7 +33,7 @@ class ProbedEvents {
   // `modules`: names of those that are loaded already, without folder and extension.
   ProbedEvents(std::span<const ClrEventKind> kinds, std::vector<std::string> modules, Receiver receiver);
 
-  // What of these has to be asked for.
+  // The kinds among these that have to be asked for.
   bool wants_suspensions() const;
   bool wants_compilations() const;
 

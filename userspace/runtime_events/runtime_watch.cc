@@ -134,7 +134,7 @@ void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
     notices_.Add("probes_detached", absl::StrCat(detached.cause),
                  absl::StrCat("process ", detached.cause, who, of_compiler ? " compiles" : " collects",
                               " so often that its probes would cost it more than ", options_.hooks.cost_share * 100,
-                              " % of a CPU: they are detached for a part of the time, and not all of its ",
+                              " % of a CPU. They are detached for a part of the time, and not all of its ",
                               of_compiler ? "compilations" : "pauses and collections", " are seen"),
                  "--hook-budget 0 keeps the probes; clrsampler pauses --pid and clrsampler jit --pid always do");
   }

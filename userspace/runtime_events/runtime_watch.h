@@ -1,4 +1,4 @@
-// What .NET runtimes do while they are sampled, by hooks in them: the one place that the recorder's loop talks to.
+// The work of .NET runtimes while they are sampled, by hooks in them: the one place that the recorder's loop talks to.
 //
 //   HookPlanter        plants the hooks
 //   PauseWatch         pauses, and who delays them
@@ -42,8 +42,8 @@ struct RuntimeWatchOptions {
   PauseWatch::OnCollection on_collection;
   JitWatch::Callbacks jit;
   AllocationWatch::Callbacks allocations;
-  // What the stacks of a process that came since the last call are to be multiplied with: behind its last one, and
-  // where PublishAllocationFactors asks for it.
+  // Gives the factor for the stacks of a process that came since the last call: behind its last one, and where
+  // PublishAllocationFactors asks for it.
   std::function<void(ProcessKey, double factor)> on_allocation_factor;
   ExceptionWatch::Callbacks exceptions;
   // The same of exceptions.
@@ -107,7 +107,7 @@ class RuntimeWatch {
   // Nothing from before this time will be asked.
   void DropBefore(MonotonicTime time);
   void Forget(ProcessKey key);
-  // Of all processes: a stretch of time ends, a window.
+  // Publishes the factors of all processes: a stretch of time ends, a window.
   void PublishAllocationFactors();
   // Reports what is not complete. The hooks stay until this object goes: for that the kernel takes 0.2 s, and a result
   // need not wait for it.

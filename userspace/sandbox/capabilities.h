@@ -14,7 +14,7 @@ bool HasCapability(int capability);
 // to that.
 void ForbidGaining(std::span<const int> kept);
 
-// Of those that the thread has, these stay.
+// These of the thread's capabilities stay.
 absl::Status KeepCapabilities(std::span<const int> kept);
 
 }  // namespace clrsampler

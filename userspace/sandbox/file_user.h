@@ -24,9 +24,9 @@ struct FileUser {
 // services give out.
 FileUser AgentFileUser();
 
-// Makes the folder where it is missing, and gives it with the files in it to the user, if it is one of the agent's own:
-// just made, the user's already, or of root and below /var/lib, /var/cache or /run with the agent's name. Any other
-// folder is somebody's whose files are not ours to give away: FailedPrecondition.
+// Makes the folder where it is missing, and gives it with the files in it to the user, if it is one of the agent's own.
+// Such a folder is just made, or the user's already, or of root and below /var/lib, /var/cache or /run with the agent's
+// name. Any other folder is somebody's whose files are not ours to give away: FailedPrecondition.
 absl::Status HandOver(const std::string& folder, FileUser user);
 
 }  // namespace clrsampler

@@ -30,8 +30,9 @@ struct HelperOptions {
 // Move-only owner: the process ends with it, or with this program however that ends.
 class HelperProcess {
  public:
-  // Runs in the new process with one end of a pair of datagram sockets, the only descriptor it has besides the standard
-  // ones and the one by which it is ended; its return ends the process. This program must have one thread.
+  // Runs in the new process with one end of a pair of datagram sockets. It is the only descriptor that the process has
+  // besides the standard ones, and the one by which it is ended. The return ends the process. This program must have
+  // one thread.
   using Main = std::function<void(int socket)>;
   static absl::StatusOr<HelperProcess> Start(const HelperOptions& options, const Main& main);
 

@@ -1,4 +1,4 @@
-// Landlock: what a process may do with files, whoever owns them (Linux 5.13).
+// Landlock: rules for what a process may do with files of any owner (Linux 5.13).
 //
 // Not for a process that looks into others: inside a Landlock domain /proc/PID/maps, mem and root of processes outside
 // are closed (EACCES), whatever the rules and the capabilities say (security/landlock/task.c, domain_ptrace).
@@ -13,8 +13,9 @@
 namespace clrsampler {
 
 // From now on this thread, and what it starts, reads files only below `readable`, and neither runs nor changes any. It
-// binds no TCP port (Linux 6.7), and no signal and no abstract socket of it reaches another process (6.12). What it has
-// open stays open. A path that is not there is left out. Needs no_new_privs. Unimplemented: the kernel has no Landlock.
+// binds no TCP port (Linux 6.7), and no signal and no abstract socket of it reaches another process (6.12). Files that
+// it has open stay open. A path that is not there is left out. Needs no_new_privs. Unimplemented: the kernel has no
+// Landlock.
 absl::Status RestrictToReading(const std::vector<std::string>& readable);
 
 }  // namespace clrsampler

@@ -120,6 +120,13 @@ SandboxProfile FetcherProfile() {
   return profile;
 }
 
+SandboxProfile ContainerRuntimeProfile() {
+  SandboxProfile profile;
+  profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kLocalSockets};
+  profile.readable.emplace();
+  return profile;
+}
+
 SandboxProfile FileWorkerProfile() {
   SandboxProfile profile;
   profile.capabilities = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};

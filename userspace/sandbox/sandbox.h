@@ -1,4 +1,4 @@
-// What a process gives up for good: a list for each kind of process, taken on in one call.
+// The rights that a process gives up for good: a list for each kind of process, taken on in one call.
 #ifndef CLRSAMPLER_SANDBOX_SANDBOX_H_
 #define CLRSAMPLER_SANDBOX_SANDBOX_H_
 
@@ -21,7 +21,7 @@ struct SandboxProfile {
   pid_t command = 0;                                 // that it may send signals to, besides itself; 0: none
 };
 
-// What an agent does besides sampling.
+// The work of an agent besides sampling.
 struct AgentNeeds {
   bool perf_maps = false;                  // switches on perf maps of others, in their folders
   bool late_outputs = false;               // makes results at its end, in any folder
@@ -42,13 +42,17 @@ struct PreparedAgent {
 // Gives the agent's folders to the user that it touches files as, where it is root.
 PreparedAgent PrepareAgent(const AgentNeeds& needs);
 
-// For the process that talks to symbol servers: nobody, who reads what TLS and name look-ups take.
+// The profile of the process that talks to symbol servers. It is nobody, and reads what TLS and name look-ups take.
 SandboxProfile FetcherProfile();
+
+// For the process that asks the container runtime: the user that started it, as whom it may connect, without
+// capabilities and files.
+SandboxProfile ContainerRuntimeProfile();
 
 // For the processes that open files of targets: they see what the agent sees, write into nothing, and have no network.
 SandboxProfile FileWorkerProfile();
 
-// For the process that makes readers of hostile files, one at a time: nobody, who opens no file.
+// The profile of the process that makes readers of hostile files, one at a time. It is nobody, and opens no file.
 SandboxProfile ReaderKeeperProfile();
 
 // For such a reader, which its keeper has forked: files are handed over to it, and it answers.
@@ -57,7 +61,7 @@ SandboxProfile ReaderProfile();
 // For what only writes results any more, in places that it has chosen: it has no rights but its user's.
 SandboxProfile WriterProfile();
 
-// For a process with one thread. What the kernel or the rights of the caller do not allow is left out, and is a
+// For a process with one thread. A part that the kernel or the rights of the caller do not allow is left out, and is a
 // sentence of the answer. An error: the process has kept more than it should, and must not go on.
 absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxProfile& profile);
 

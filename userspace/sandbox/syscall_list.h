@@ -1,4 +1,4 @@
-// Which system calls a process keeps. Pure: the lists, by what they are for.
+// The system calls that a process keeps. Pure: the lists, by what they are for.
 //
 // A list allows; what is on none fails with EPERM. Names that an architecture or this libseccomp does not have are left
 // out.

@@ -1,13 +1,13 @@
 // Flight recordings: when a trigger hits, the minute around it is written to a file at full detail, each sample with
-// its time, thread and state, and with it what the runtimes did. What happened before is known because the last windows
-// are always kept in memory.
+// its time, thread and state, and with it what the runtimes did. The time before is known because the last windows are
+// always kept in memory.
 //
 //   DIR/20261122T101530Z-1.json        the samples, a profile like any other (docs/profile-json.md)
 //   DIR/20261122T101530Z-1.info.json   the trigger, what it saw, pauses with culprits, the costliest compilations, what
 //                                      was allocated where, and who waited where
 //
 // Limited: one recording of a trigger in `interval_ns`, and of all recordings as many as `max_files` and `max_bytes`
-// allow, the oldest go first. What was not recorded for that is counted.
+// allow, the oldest go first. Recordings that were not made for that are counted.
 #ifndef CLRSAMPLER_SERVE_FLIGHT_RECORDER_H_
 #define CLRSAMPLER_SERVE_FLIGHT_RECORDER_H_
 

@@ -1,4 +1,4 @@
-// Which processes a continuous run keeps. Pure.
+// Tells which processes a continuous run keeps. Pure.
 #ifndef CLRSAMPLER_SERVE_PROCESS_SELECTION_H_
 #define CLRSAMPLER_SERVE_PROCESS_SELECTION_H_
 
@@ -10,7 +10,7 @@
 
 namespace clrsampler {
 
-// Of each kind that is given, one must fit; all empty: every process.
+// One of each kind that is given must fit; all empty: every process.
 struct ProcessSelection {
   std::vector<std::string>
       cgroups;  // paths as /proc/PID/cgroup has them, with what lies below: "/system.slice/shop.service"

@@ -17,7 +17,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "export/endpoints.h"
-#include "export/http_poster.h"
 #include "export/http_server.h"
 #include "export/metrics.h"
 #include "export/page_assets.h"
@@ -25,6 +24,7 @@
 #include "export/pusher.h"
 #include "export/recent_windows.h"
 #include "os/clock.h"
+#include "os/http_poster.h"
 #include "os/service_notify.h"
 #include "serve/window_writer.h"
 #include "status/status.h"
@@ -224,7 +224,7 @@ void Service::TellAddress(const ListenAddress& address) const {
         "  hint: --token-file FILE, or --listen unix:/run/clrsampler/http.sock, or --allow-anonymous-profiles");
   }
   if (!options_.tls && !address.is_loopback() && !access.anonymous && !access.tokens.empty()) {
-    options_.log("note: without --tls-cert and --tls-key whoever is on the way to this address reads the token");
+    options_.log("note: without --tls-cert and --tls-key everybody on the way to this address reads the token");
   }
 }
 

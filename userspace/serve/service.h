@@ -4,8 +4,8 @@
 //                              ├──► pushing
 //                              └──► HTTP server
 //
-// The recorder's loop is the thread that calls Serve. Everybody else takes windows at their own pace; who is too slow
-// misses some, which is counted.
+// The recorder's loop is the thread that calls Serve. All others take windows at their own pace; a reader that is too
+// slow misses some, which is counted.
 #ifndef CLRSAMPLER_SERVE_SERVICE_H_
 #define CLRSAMPLER_SERVE_SERVICE_H_
 

@@ -98,12 +98,12 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
   std::optional<uint64_t> for_ns;
   if (const size_t word = value.find(" for "); word != absl::string_view::npos) {
     for_ns = ParseTime(value.substr(word + 5));
-    if (!for_ns) return Bad(trigger.text, "what follows 'for' is no time");
+    if (!for_ns) return Bad(trigger.text, "the text behind 'for' is no time");
     value = absl::StripAsciiWhitespace(value.substr(0, word));
   }
   if (what == "alloc") {
     const std::optional<double> rate = ParseByteRate(value);
-    if (!rate) return Bad(trigger.text, "what is allocated is given in bytes a second");
+    if (!rate) return Bad(trigger.text, "a rate of allocation is given in bytes a second");
     trigger.kind = TriggerKind::kAllocations;
     trigger.more_than_rate = *rate;
     trigger.for_ns = for_ns.value_or(0);
@@ -137,7 +137,7 @@ absl::StatusOr<Trigger> ParseTrigger(absl::string_view text) {
   }
   if (for_ns) return Bad(trigger.text, "'for' goes with cpu, alloc and wait only");
   const std::optional<uint64_t> limit = ParseTime(value);
-  if (!limit) return Bad(trigger.text, "what follows > is no time");
+  if (!limit) return Bad(trigger.text, "the text behind > is no time");
   trigger.more_than_ns = *limit;
   return trigger;
 }

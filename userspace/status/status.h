@@ -1,7 +1,7 @@
 // Errors of clrsampler: one sentence of what happened and, where somebody knows the cure, one hint.
 //
-// An absl::Status carries the sentence (with path, pid and the errno text) as its message and the hint as a payload, so
-// that the hint survives every layer on the way up and only the command line prints it.
+// An absl::Status carries the sentence (with path, pid and the errno text) as its message and the hint as a payload. So
+// the hint survives every layer on the way up and only the command line prints it.
 #ifndef CLRSAMPLER_STATUS_STATUS_H_
 #define CLRSAMPLER_STATUS_STATUS_H_
 

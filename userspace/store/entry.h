@@ -111,7 +111,7 @@ struct EntryAccount {
   std::vector<Rate> rates;  // in order, none the same as the one before, at most kMaxEntryRates
 };
 
-// Of minutes and hours; what is left out is the shortest, and still counts in tallies and account.
+// The bound of minutes and hours; the shortest are left out, and still count in tallies and account.
 inline constexpr size_t kMaxEntryPauses = 2000;
 inline constexpr size_t kMaxEntryMethods = 5000;
 inline constexpr size_t kMaxEntryNotices = 50;

@@ -164,6 +164,9 @@ class StoredHistory final : public History {
     return readers_.Ask<clrsampler::Timeline>(
         [&](HistoryReader& reader) { return reader.Timeline(selection, by, max_steps, max_series); });
   }
+  absl::StatusOr<HistoryLanes> Lanes(const HistorySelection& selection, const LaneQuestion& question) override {
+    return readers_.Ask<HistoryLanes>([&](HistoryReader& reader) { return reader.Lanes(selection, question); });
+  }
   absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) override {
     return readers_.Ask<HistoryPauses>([&](HistoryReader& reader) { return reader.Pauses(selection, limit); });
   }

@@ -12,13 +12,13 @@
 //
 // Clocks: a window is where its own times are. After the clock was set back, windows overlap older ones: both are kept,
 // and where they meet sums are those of both, shares of time their mean. After it jumped by more than an hour nothing
-// is rolled up or forgotten by age until an hour of windows has come, so that a clock that is wrong for a moment does
-// not cost the history.
+// is rolled up or forgotten by age until an hour of windows has come. So a clock that is wrong for a moment does not
+// cost the history.
 //
 // Errors: a full disk or a damaged file never ends the service: Append says why a window was not kept
 // (RESOURCE_EXHAUSTED), later ones are kept again once there is room, and what is older stays. A damaged file is set
 // aside, also while it is in use, and a new one begun; of a file that is whole, parts that are damaged are left out of
-// answers and counted. What the file says is checked before it is used: it may be anybody's.
+// answers and counted. Everything that the file says is checked before it is used: it may be anybody's.
 #ifndef CLRSAMPLER_STORE_HISTORY_H_
 #define CLRSAMPLER_STORE_HISTORY_H_
 
@@ -61,15 +61,17 @@ class History {
 
   virtual absl::StatusOr<HistorySpan> Span() = 0;
   // In WindowUnitOf the view, without times of samples; by thread but where there were too many rows (tid 0 then: all
-  // of a process). Of `meta`, host, creator and the like are the caller's to fill in.
+  // of a process). The host, the creator and the like in `meta` are the caller's to fill in.
   virtual absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) = 0;
   virtual absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by,
                                                         size_t max_steps, size_t max_series) = 0;
+  virtual absl::StatusOr<HistoryLanes> Lanes(const HistorySelection& selection, const LaneQuestion& question) = 0;
   virtual absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit) = 0;
   virtual absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) = 0;
   virtual absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns) = 0;
 
-  // Questions that run or wait end soon (CANCELLED), later ones at once: who ends need not wait for their answers.
+  // Questions that run or wait end soon (CANCELLED), later ones at once: a caller that ends need not wait for their
+  // answers.
   virtual void EndQuestions() = 0;
 };
 

@@ -1,4 +1,4 @@
-// The file of a store: made, claimed, opened, set aside. What is in it is not its business.
+// The file of a store: made, claimed, opened, set aside. Its content is not its business.
 //
 // It names methods and programs of other users: mode 0600, and only a regular file of our own user is opened, never
 // through a symbolic link. One process at a time: PATH.lock is locked as long as this lives.
@@ -25,8 +25,8 @@ class HistoryFile {
   absl::StatusOr<SqliteConnection> OpenForWriting() const;
   absl::StatusOr<SqliteConnection> OpenForReading() const;
 
-  // Renames it to PATH.damaged-TIME, which is given back. What was set aside before goes, so that a disk that damages
-  // its files is not filled with them. Connections must not be in use.
+  // Renames it to PATH.damaged-TIME, which is given back. A file that was set aside before goes, so that a disk that
+  // damages its files is not filled with them. Connections must not be in use.
   absl::StatusOr<std::string> SetAside() const;
 
   uint64_t bytes() const { return file_bytes() + log_bytes(); }

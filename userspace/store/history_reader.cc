@@ -147,24 +147,9 @@ absl::StatusOr<clrsampler::Timeline> HistoryReader::Timeline(const HistorySelect
                                                              size_t max_steps, size_t max_series) {
   ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
   ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(selection));
-  max_steps = std::clamp<size_t>(max_steps, 1, kMaxSteps);
   max_series = std::clamp<size_t>(max_series, 1, kMaxSeries);
-
-  uint64_t natural = 10 * kSecond, first = selection.to_unix_ns, last = selection.from_unix_ns;
-  for (const Entry& entry : entries) {
-    if (entry.level == EntryLevel::kMinute) natural = std::max(natural, 60 * kSecond);
-    if (entry.level == EntryLevel::kHour) natural = std::max(natural, 3600 * kSecond);
-    first = std::min(first, entry.begin_unix_ns);
-    last = std::max(last, entry.end_unix_ns);
-  }
-  uint64_t from = selection.from_unix_ns, to = selection.to_unix_ns;
-  if (to - from > kYear && !entries.empty()) {  // "all that there is"
-    from = std::max(from, first);
-    to = std::max(from + 1, std::min(to, last));
-  }
-  const uint64_t begin = from / natural * natural;
-  const uint64_t step = ((to - begin - 1) / max_steps / natural + 1) * natural;
-  TimelineBuilder builder(begin, step, static_cast<size_t>((to - begin - 1) / step + 1), by);
+  const Steps steps = StepsOf(entries, selection, max_steps);
+  TimelineBuilder builder(steps.begin_unix_ns, steps.step_ns, steps.count, by);
 
   for (const bool fill : {false, true}) {
     if (fill) builder.Choose(max_series);
@@ -219,7 +204,7 @@ absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& sele
 
 absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& selection, size_t limit) {
   if (selection.thread) {
-    return WithHint(absl::InvalidArgumentError("which thread compiled a method is not kept"),
+    return WithHint(absl::InvalidArgumentError("the thread that compiled a method is not kept"),
                     "ask without a thread, or for the profile of the view jit");
   }
   ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
@@ -314,6 +299,27 @@ absl::StatusOr<std::vector<HistoryReader::Entry>> HistoryReader::EntriesOf(const
     entries.push_back(
         {id, segment, static_cast<EntryLevel>(level), static_cast<uint64_t>(begin), static_cast<uint64_t>(end)});
   }
+}
+
+HistoryReader::Steps HistoryReader::StepsOf(const std::vector<Entry>& entries, const HistorySelection& selection,
+                                            size_t max_steps) {
+  max_steps = std::clamp<size_t>(max_steps, 1, kMaxSteps);
+  uint64_t natural = 10 * kSecond, first = selection.to_unix_ns, last = selection.from_unix_ns;
+  for (const Entry& entry : entries) {
+    if (entry.level == EntryLevel::kMinute) natural = std::max(natural, 60 * kSecond);
+    if (entry.level == EntryLevel::kHour) natural = std::max(natural, 3600 * kSecond);
+    first = std::min(first, entry.begin_unix_ns);
+    last = std::max(last, entry.end_unix_ns);
+  }
+  uint64_t from = selection.from_unix_ns, to = selection.to_unix_ns;
+  if (to - from > kYear && !entries.empty()) {  // "all that there is"
+    from = std::max(from, first);
+    to = std::max(from + 1, std::min(to, last));
+  }
+  Steps steps = {.begin_unix_ns = from / natural * natural};
+  steps.step_ns = ((to - steps.begin_unix_ns - 1) / max_steps / natural + 1) * natural;
+  steps.count = static_cast<size_t>((to - steps.begin_unix_ns - 1) / steps.step_ns + 1);
+  return steps;
 }
 
 absl::Status HistoryReader::MayGoOn() const {

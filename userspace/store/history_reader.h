@@ -34,6 +34,7 @@ class HistoryReader {
   absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view);
   absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection& selection, TimelineBy by, size_t max_steps,
                                                 size_t max_series);
+  absl::StatusOr<HistoryLanes> Lanes(const HistorySelection& selection, const LaneQuestion& question);
   absl::StatusOr<HistoryPauses> Pauses(const HistorySelection& selection, size_t limit);
   absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit);
   absl::StatusOr<HistoryHealth> Health(uint64_t from_unix_ns, uint64_t to_unix_ns);
@@ -63,6 +64,12 @@ class HistoryReader {
   using OnEntry = absl::FunctionRef<absl::Status(const Entry&, const SegmentView&)>;
   // In the order in which they were written.
   absl::StatusOr<std::vector<Entry>> EntriesOf(const HistorySelection& selection);
+  // Equal steps over what is asked for, none shorter than what is kept.
+  struct Steps {
+    uint64_t begin_unix_ns = 0, step_ns = 0;
+    size_t count = 0;
+  };
+  static Steps StepsOf(const std::vector<Entry>& entries, const HistorySelection& selection, size_t max_steps);
   absl::Status ForEach(const std::vector<Entry>& entries, const HistorySelection& selection, OnEntry on_entry);
   absl::StatusOr<SegmentView> LoadSegment(int64_t segment, const HistorySelection& selection);
 

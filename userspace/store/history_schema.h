@@ -42,7 +42,7 @@ constexpr int64_t DictionaryKey(int64_t segment, int64_t number = 0) {
   return segment << kDictionaryNumberBits | number;
 }
 
-// Of a row of `entry`: SQLite would not notice that a window has another time than it had.
+// The checksum of a row of `entry`: SQLite would not notice that a window has another time than it had.
 int64_t EntryChecksum(int64_t id, int64_t segment, EntryLevel level, int64_t begin_ns, int64_t end_ns);
 
 // Step i makes version i + 1 of version i; SQL texts.

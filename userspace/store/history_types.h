@@ -1,4 +1,4 @@
-// What the history is asked, and what it answers. Times are of the wall clock, in nanoseconds since 1970. Plain values.
+// The questions to the history, and its answers. Times are of the wall clock, in nanoseconds since 1970. Plain values.
 #ifndef CLRSAMPLER_STORE_HISTORY_TYPES_H_
 #define CLRSAMPLER_STORE_HISTORY_TYPES_H_
 
@@ -7,15 +7,18 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profile/account.h"
+#include "profile/lane_category.h"
 #include "profile/window.h"
 
 namespace clrsampler {
 
-// Whose time is meant; all that is given must fit. With a thread, CPU time and profiles are that thread's, pauses are
-// those that it asked for (as far as they are listed; in a timeline those of its process), and Methods fails.
+// Selects whose time is meant; all that is given must fit. With a thread, CPU time and profiles are that thread's,
+// pauses are those that it asked for (as far as they are listed; in a timeline those of its process), and Methods
+// fails.
 struct HistorySelection {
   uint64_t from_unix_ns = 0;  // windows, minutes and hours that begin in [from, to)
   uint64_t to_unix_ns = 0;
@@ -57,8 +60,38 @@ struct Timeline {
   size_t steps = 0;
   std::vector<bool> covered;           // for each step: whether anything is known
   std::vector<TimelineSeries> series;  // most CPU time first
-  // What the threads of all that are meant ran and waited, for each step; empty where no waits are known.
+  // The times that the threads of all that are meant ran and waited, for each step; empty where no waits are known.
   std::vector<WaitTimes> states;
+};
+
+struct LaneQuestion {
+  std::string method;  // only of stacks with a frame that has this in its name, whatever the case; "": of all
+  size_t max_steps = 0;
+  size_t max_threads = 0;
+};
+
+// The work of threads over time: CPU time by what ran, and time of waiting where it is recorded.
+struct HistoryLanes {
+  uint64_t begin_unix_ns = 0;
+  uint64_t step_ns = 0;  // as in Timeline
+  size_t steps = 0;
+  std::vector<bool> covered;  // for each step: whether anything is known
+  struct Thread {
+    uint32_t pid = 0;  // 0: of all others together
+    uint32_t tid = 0;  // 0: all threads of the process, where there were too many
+    std::string comm;
+    std::string container;
+    std::string name;
+    uint64_t total_ns = 0;
+  };
+  std::vector<Thread> threads;  // most time first, at most max_threads; behind them the others
+  size_t others = 0;            // how many threads the last one stands for; 0: it is one like the rest
+  struct Lane {
+    uint32_t thread = 0;  // index of threads
+    LaneCategory state = LaneCategory::kOther;
+    std::vector<std::pair<uint32_t, uint64_t>> values;  // step and nanoseconds, in order, none of 0
+  };
+  std::vector<Lane> lanes;  // by thread, then state
 };
 
 struct HistoryPause {

@@ -1,8 +1,8 @@
 // The writing side of a store: windows in, roll-ups, forgetting. One thread; owns the one connection that writes.
 //
-// What is forgotten by age and rolled up goes by the wall clock. When the clock jumps by more than an hour, as machines
-// without a battery for theirs do, nothing is done by age until an hour of windows says the same time: a clock that is
-// wrong for a moment must not cost the history. The limit of bytes holds all the same.
+// Forgetting by age and rolling up go by the wall clock. When the clock jumps by more than an hour, as machines without
+// a battery for theirs do, nothing is done by age until an hour of windows says the same time. A clock that is wrong
+// for a moment must not cost the history. The limit of bytes holds all the same.
 #ifndef CLRSAMPLER_STORE_HISTORY_WRITER_H_
 #define CLRSAMPLER_STORE_HISTORY_WRITER_H_
 

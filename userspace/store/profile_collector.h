@@ -58,7 +58,7 @@ class ProfileCollector {
   absl::flat_hash_map<Key, uint64_t> rows_;
   bool by_thread_ = true;
   absl::flat_hash_map<StringIndex, StringIndex> urls_;  // of the segment, by its files
-  // Of the segment: our own numbers of its.
+  // Our own numbers of the segment's entries.
   std::vector<uint32_t> frames_, nodes_, threads_;
   std::vector<NodeIndex> way_down_;
 };

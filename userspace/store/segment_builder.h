@@ -22,7 +22,7 @@ class SegmentBuilder {
   // For each node of the model the segment's own. Takes its sources too, without their text.
   std::vector<NodeIndex> Nodes(const ProfileModel& model);
 
-  // What is larger than any dictionary may be has come in: nothing more is taken.
+  // A text that is larger than any dictionary may be has come in: nothing more is taken.
   bool ok() const { return names_.ok(); }
   DictionarySizes sizes() const;
   std::string AdditionSince(const DictionarySizes& begin) const;

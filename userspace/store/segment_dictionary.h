@@ -1,5 +1,5 @@
-// What the entries of a segment refer to by number: texts, frames, nodes of stacks, processes, threads. Files of source
-// text are there too.
+// The things that the entries of a segment refer to by number: texts, frames, nodes of stacks, processes, threads.
+// Files of source text are there too.
 //
 // A segment is a run of entries that share one dictionary. It only grows, by one addition for each window, and is
 // forgotten as a whole with the last of its entries: no entry ever has to be counted or collected. Additions are read
@@ -81,7 +81,7 @@ inline constexpr DictionarySizes kMaxDictionarySizes = {.strings = 1 << 22,
                                                         .sources = 1 << 20};
 inline constexpr size_t kMaxDictionaryTextBytes = size_t{128} << 20;
 
-// All entries from `begin` on. Of `names` only strings, frames, nodes and sources count, and no source's text.
+// All entries from `begin` on. Only strings, frames, nodes and sources of `names` count, and no source's text.
 std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& names,
                            std::span<const SegmentProcess> processes, std::span<const SegmentThread> threads);
 
@@ -98,6 +98,8 @@ class SegmentDictionary {
   }
   const ModelFrame& frame(FrameIndex index) const { return frames_[index]; }
   const StackNode& node(NodeIndex index) const { return nodes_[index]; }  // its parent is less
+  std::span<const ModelFrame> frames() const { return frames_; }
+  std::span<const StackNode> nodes() const { return nodes_; }
   const SegmentProcess& process(uint32_t index) const { return processes_[index]; }
   const SegmentThread& thread(uint32_t index) const { return threads_[index]; }
   const SegmentSource& source(size_t index) const { return sources_[index]; }

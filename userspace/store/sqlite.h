@@ -1,8 +1,8 @@
 // SQLite as objects: a connection, prepared statements, rows, transactions. Nothing else of the project calls it.
 //
-// Errors: DATA_LOSS where the file is damaged, RESOURCE_EXHAUSTED where there is no room (disk, quota, size limit of
-// the process), FAILED_PRECONDITION where the file can't be had (a link, a folder, no right), ABORTED where another
-// connection has it locked, else UNKNOWN; the message names the file.
+// Errors: DATA_LOSS where the file is damaged. RESOURCE_EXHAUSTED where there is no room (disk, quota, size limit of
+// the process). FAILED_PRECONDITION where the file can't be had (a link, a folder, no right). ABORTED where another
+// connection has it locked, else UNKNOWN. The message names the file.
 //
 // Threads: a connection and what came from it on one thread at a time.
 #ifndef CLRSAMPLER_STORE_SQLITE_H_
@@ -25,7 +25,7 @@
 
 namespace clrsampler {
 
-// As an argument of a statement: numbers in SQLite are signed. What is too large becomes the largest one.
+// As an argument of a statement: numbers in SQLite are signed. A number that is too large becomes the largest one.
 inline int64_t ToSigned(uint64_t value) {
   return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
 }
@@ -40,7 +40,7 @@ class SqliteRows {
 
   // Whether there is a further row; call it before the first.
   absl::StatusOr<bool> Next();
-  // Of the current row. Bytes are good until the next call of Next.
+  // A column of the current row. Bytes are good until the next call of Next.
   int64_t Number(int column) const { return sqlite3_column_int64(statement_, column); }
   std::span<const std::byte> Blob(int column) const;
   absl::string_view Text(int column) const;
@@ -89,7 +89,7 @@ class SqliteConnection {
   bool open() const { return database_ != nullptr; }
   absl::Status Execute(const std::string& sql);
   absl::StatusOr<SqliteStatement> Prepare(absl::string_view sql);
-  // Of a statement that gives one number.
+  // The value of a statement that gives one number.
   absl::StatusOr<int64_t> Number(absl::string_view sql);
   bool InTransaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
   void SetBusyTimeout(int milliseconds) { sqlite3_busy_timeout(database_.get(), milliseconds); }

@@ -1,7 +1,7 @@
 // Tallies of entries put on a line of equal steps. Pure.
 //
-// Two passes over the same entries: the first finds who has most time, the second fills only their series, so that a
-// host with a thousand short processes a minute takes no more memory than its busiest few.
+// Two passes over the same entries. The first finds the processes that have most time, and the second fills only their
+// series. So a host with a thousand short processes a minute takes no more memory than its busiest few.
 #ifndef CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
 #define CLRSAMPLER_STORE_TIMELINE_BUILDER_H_
 
@@ -22,7 +22,7 @@ class TimelineBuilder {
   // `steps` of `step_ns` from `begin_unix_ns` on.
   TimelineBuilder(uint64_t begin_unix_ns, uint64_t step_ns, size_t steps, TimelineBy by);
 
-  // What follows is of this segment.
+  // All that follows is of this segment.
   void BeginSegment(const SegmentDictionary& segment);
   // First pass.
   void Rank(const SegmentDictionary& segment, std::span<const ProcessTally> tallies);

@@ -1,4 +1,4 @@
-// What the fetching process does with one order: ask the servers in turn, and look into what comes.
+// The work of the fetching process for one order: ask the servers in turn, and look into what comes.
 #ifndef CLRSAMPLER_SYMBOL_SERVER_FETCH_WORKER_H_
 #define CLRSAMPLER_SYMBOL_SERVER_FETCH_WORKER_H_
 

@@ -11,7 +11,7 @@
 
 namespace clrsampler {
 
-// What a server may cost us. A run never waits for any of it: it ends the fetching process.
+// The most that a server may cost us. A run never waits for any of it: it ends the fetching process.
 struct FetchLimits {
   uint64_t file_bytes = uint64_t{1} << 30;  // libcoreclr.so.dbg has some 50 MB
   long connect_seconds = 10;

@@ -1,4 +1,4 @@
-// What a symbol file is called: on symbol servers, in the cache, and the servers' addresses. Pure.
+// The names of a symbol file: on symbol servers, in the cache, and the servers' addresses. Pure.
 //
 // Sources: dotnet/symstore docs/specs/SSQP_Key_Conventions.md (ELF-buildid, ELF-buildid-sym, Portable-Pdb), the key
 // that dotnet/diagnostics' PerfMapFileKeyGenerator makes for an r2rmap, debuginfod(8) of elfutils
@@ -25,7 +25,7 @@ enum class SymbolFileKind : uint8_t {
   kPortablePdb,
 };
 
-// Which file: only texts that are safe as a component of a path and of a URL get into a key.
+// The file that is meant: only texts that are safe as a component of a path and of a URL get into a key.
 struct SymbolFileKey {
   SymbolFileKind kind = SymbolFileKind::kElfDebug;
   std::string id;             // lower-case hex: build-id, the r2rmap's signature, or PdbServerKey
@@ -50,7 +50,7 @@ std::optional<SymbolFileKey> PortablePdbKey(const PdbReference& reference, std::
 // The key's file in the cache: no two keys share it.
 std::string CacheFileName(const SymbolFileKey& key);
 
-// What an SSQP server is asked for below its address, best first; empty: it can't have the file.
+// The paths that an SSQP server is asked for below its address, best first; empty: it can't have the file.
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key);
 // The header of that request, "NAME: VALUE"; empty: it has none. NuGet's server answers no question about a PDB
 // without.

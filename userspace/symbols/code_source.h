@@ -25,7 +25,7 @@ struct CodeLine {
   std::optional<SourcePlace> place;
 };
 
-// What the compiler says about unwinding a part of a body: of the method itself, and of each of its funclets.
+// The compiler's data for unwinding a part of a body: the method itself, or one of its funclets.
 struct CodeUnwind {
   uint32_t begin = 0;  // from the body's first byte
   uint32_t end = 0;    // exclusive
@@ -45,7 +45,7 @@ struct CodeBody {
   std::vector<CodeUnwind> unwind;
 };
 
-// What `parts` take in memory.
+// The bytes that `parts` take in memory.
 inline size_t BytesOf(const std::vector<CodeUnwind>& parts) {
   size_t bytes = parts.size() * sizeof(CodeUnwind);
   for (const CodeUnwind& part : parts) bytes += part.bytes.size();

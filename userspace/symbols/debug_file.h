@@ -29,9 +29,9 @@ struct DebugFile {
 // file counts when its build-id is the image's, or, where one of them has none, when its CRC is the one in the link.
 // Main loop only: it opens files.
 //
-// A build-id proves nothing about symbols: whoever has the image can write a debug file with it. So a file on the host
-// counts only if it belongs to root or to the image's owner, as the agent sees them, and a user's own mounts (FUSE)
-// don't count. A file of the target counts for processes with that target's mounts and root only.
+// A build-id proves nothing about symbols: a user that has the image can write a debug file with it. So a file on the
+// host counts only if it belongs to root or to the image's owner, as the agent sees them, and a user's own mounts
+// (FUSE) don't count. A file of the target counts for processes with that target's mounts and root only.
 class DebugFileFinder {
  public:
   explicit DebugFileFinder(ImageFiles& images, std::string host_debug_root = "/usr/lib/debug")
@@ -41,7 +41,7 @@ class DebugFileFinder {
   // what is made of it belongs to the pair of files, not to the image alone.
   std::optional<DebugFile> Find(const Process& process, absl::string_view image_path,
                                 const std::shared_ptr<const ImageFile>& image_file, const ElfImage& image);
-  // Of the host only: good enough to say where probes go.
+  // Looks on the host only: good enough to say where probes go.
   std::optional<DebugFile> FindOnHost(const Process& process, absl::string_view image_path, const ImageFile& image_file,
                                       const ElfImage& image);
 

@@ -52,7 +52,7 @@ namespace clrsampler {
 // has the same text.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
-// by all processes that see the same image, debug file and path; those that no process uses are kept up to a number of
+// by all processes that see the same image, debug file and path. Those that no process uses are kept up to a number of
 // bytes, as programs that run again and again need them soon: Options::idle_bytes.
 class ElfSymbolsSource : public FrameSource {
  public:
@@ -130,10 +130,11 @@ class ElfSymbolsSource : public FrameSource {
   Counters counters_;
   uint64_t clock_ = 0;  // counts uses, to know which image was used last
   std::shared_ptr<Image> vdso_;
-  // Of the frames by a function's start: the image that they are of ("": several), and the names that came later.
+  // The owners of the frames by a function's start: the image that they are of ("": several), and the names that came
+  // later.
   absl::flat_hash_map<FrameId, std::string> start_owners_;
   absl::flat_hash_map<FrameId, FrameId> late_names_;
-  // What names are made of: the image, the debug file that was found for this process (nullptr: none), and the path by
+  // The sources of names: the image, the debug file that was found for this process (nullptr: none), and the path by
   // which the process knows the image. Each Image holds its files.
   using Sources = std::tuple<const ImageFile*, const ImageFile*, std::string>;
   absl::flat_hash_map<Sources, std::shared_ptr<Image>> by_sources_;

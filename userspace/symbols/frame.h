@@ -1,4 +1,4 @@
-// What an address was at a time: the frame that people read, and how we know.
+// The answer about an address at a time: the frame that people read, and how we know.
 #ifndef CLRSAMPLER_SYMBOLS_FRAME_H_
 #define CLRSAMPLER_SYMBOLS_FRAME_H_
 
@@ -27,7 +27,7 @@ enum class FrameKind : uint8_t {
   kType,    // no code: of what type the object is that its caller allocates or throws
 };
 
-// Which source named the frame. kNone: nobody could, and Frame::text says why in brackets.
+// The source that named the frame. kNone: nobody could, and Frame::text says why in brackets.
 enum class NameSource : uint8_t {
   kNone,
   kKallsyms,

@@ -40,9 +40,9 @@ class FrameSource {
  public:
   virtual ~FrameSource() = default;
 
-  // What was at this address at that time. nullopt: not mine or not known, ask the next source. A source that knows why
-  // the address has no name answers with an unnamed frame: later sources are asked nevertheless, and the last reason
-  // stands where none of them has a name.
+  // The code that was at this address at that time. nullopt: not mine or not known, ask the next source. A source that
+  // knows why the address has no name answers with an unnamed frame: later sources are asked nevertheless, and the last
+  // reason stands where none of them has a name.
   virtual std::optional<Resolution> Resolve(const FrameQuery& query) = 0;
 
   // Each sample, as soon as it arrives; Resolve will ask for its addresses later. `process` is as of the last event

@@ -22,7 +22,7 @@ namespace clrsampler {
 // The same for all processes, so not a FrameSource. Main loop only.
 //
 // Text: "do_syscall_64"; kFull adds the module, "nft_do_chain [nf_tables]". BPF programs read "bpf_prog_<tag>_<name>".
-// Of aliases the first in the file is taken, which is the kernel's own choice (scripts/kallsyms.c sorts weak,
+// The first of several aliases in the file is taken, which is the kernel's own choice (scripts/kallsyms.c sorts weak,
 // linker-made and underscored names behind). Memory: 8 bytes per function and the names, 4.3 MB for 122,000 lines.
 class KernelSymbols {
  public:

@@ -1,5 +1,5 @@
-// Which method was at an address at a time: the index over one file of method records (a jitdump or a perf map) of one
-// process.
+// Finds the method that was at an address at a time: the index over one file of method records (a jitdump or a perf
+// map) of one process.
 //
 // Addresses of compiled code are reused: a method is collected or moved, another one is put there. So every method has
 // a lifetime. It begins inside the window in which it was added and ends when a newer method overlaps it: the memory
@@ -10,9 +10,9 @@
 // entries. A method beats the stubs that were there before it, and the smallest stub wins. A stub ends the methods that
 // it is announced over, and an older stub of the same range.
 //
-// Names are not kept here. An entry holds a reference (the offset of the name in its file, so 40 bytes per method in
-// all, and none of the 125 bytes of an average .NET name) and 24 bits of hash, enough to see whether two names are the
-// same and whether the bytes that are read at the reference later are still the name.
+// Names are not kept here. An entry holds a reference: the offset of the name in its file, so 40 bytes per method in
+// all, and none of the 125 bytes of an average .NET name. It also has 24 bits of hash. They are enough to see whether
+// two names are the same and whether the bytes that are read at the reference later are still the name.
 //
 // Cost: a lookup is one search in sorted blocks. It is bounded for hostile input too: live methods never overlap, the
 // past is capped, and the walk over overlapping stubs has a limit. Threads: one thread owns a map. Nothing here fails:
@@ -60,7 +60,7 @@ enum class MethodAnswerKind : uint8_t {
 
 struct MethodAnswer {
   MethodAnswerKind kind = MethodAnswerKind::kNone;
-  // Of the entry, for kMethod and kStub.
+  // The start of the entry, for kMethod and kStub.
   uint64_t start = 0;
   uint32_t size = 0;
   MethodNameRef name;

@@ -19,7 +19,7 @@ namespace clrsampler {
 template <typename Value>
 class SortedBlocks {
  public:
-  // Of an entry, or the end. Any change but the one that returned it makes a position invalid.
+  // The position of an entry, or the end. Any change but the one that returned it makes a position invalid.
   struct Position {
     size_t block = 0;
     size_t index = 0;

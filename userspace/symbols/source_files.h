@@ -27,7 +27,7 @@ class SourceFiles {
 
   bool wants_text() const { return wants_text_; }
   bool contains(absl::string_view name) const { return files_.contains(name); }
-  // `name` as SourcePlace::file has it. What was said first stays; what is beyond the bounds is left out.
+  // `name` as SourcePlace::file has it. The file that was given first stays; those beyond the bounds are left out.
   void Add(absl::string_view name, SourceFile file) {
     const size_t name_bytes = name.size() + file.url.size();
     if (files_.size() >= kMaxFiles || name_bytes > kMaxNameBytes - name_bytes_) return;

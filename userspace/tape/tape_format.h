@@ -31,7 +31,7 @@ namespace clrsampler {
 
 inline constexpr absl::string_view kTapeMagic = "CLRSTRM1";
 
-// What a tape may hold, in bytes as they are in memory. A minute of a busy .NET process has some 30 MB.
+// The most that a tape may hold, in bytes as they are in memory. A minute of a busy .NET process has some 30 MB.
 inline constexpr uint64_t kMaxTapeBytes = uint64_t{2} << 30;
 
 struct TapeAnswer {
@@ -59,7 +59,7 @@ struct TapeContent {
   bool whole = false;  // to the record of its end
 };
 
-// What comes before the first damage, `whole` false then. `records`: what follows the magic and the byte behind it.
+// The content before the first damage, `whole` false then. `records`: what follows the magic and the byte behind it.
 TapeContent ParseTape(absl::string_view records);
 
 // The records of a saved stream, unpacked. DataLoss: not one, or damaged; ResourceExhausted: more than `max_bytes`.

@@ -21,7 +21,7 @@ enum class CfiStepOutcome : uint8_t {
 struct CfiStepResult {
   CfiStepOutcome outcome = CfiStepOutcome::kUnsupported;
   UnwindRegisters caller;  // of kCaller
-  // The caller was interrupted by a signal: its ip is the next instruction, not a return address, its registers are
+  // The caller was interrupted by a signal. Its ip is the next instruction, not a return address, its registers are
   // exact, and it is to be treated like a leaf.
   bool interrupted = false;
   // False: caller.fp is 0 because the row does not say where it is, or the word was not shipped. Rows that go by it
@@ -36,9 +36,9 @@ inline constexpr ElfMachine kHostMachine = ElfMachine::kArm64;
 inline constexpr ElfMachine kHostMachine = ElfMachine::kX64;
 #endif
 
-// `leaf`: the frame was sampled or interrupted, so all its registers are known. Bounded and without side effects; who
-// calls it in a loop bounds the number of frames (sp grows with each step, but for signal frames, whose handler may
-// have a stack of its own).
+// `leaf`: the frame was sampled or interrupted, so all its registers are known. Bounded and without side effects. A
+// caller that does it in a loop bounds the number of frames (sp grows with each step, but for signal frames, whose
+// handler may have a stack of its own).
 CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& registers, const StackMemory& stack,
                       ElfMachine machine = kHostMachine);
 

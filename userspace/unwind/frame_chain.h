@@ -30,14 +30,14 @@ enum class FrameOrigin : uint8_t {
 };
 constexpr int kFrameOrigins = 6;
 
-// What is wrong between a frame and its caller.
+// The doubt between a frame and its caller.
 enum class FrameDoubt : uint8_t {
   kNone,
   kCallerMayBeMissing,  // not enough was known to step out of the frame: functions in between may not be shown
   kContradiction,       // the stack pointer and the frame pointer disagree on where the frame lies
 };
 
-// What people read at that place: "[caller may be missing]". Empty: nothing is wrong.
+// The text that people read at that place: "[caller may be missing]". Empty: nothing is wrong.
 absl::string_view MarkText(FrameDoubt doubt);
 
 struct UserFrame {
@@ -46,8 +46,8 @@ struct UserFrame {
   uint64_t lookup_address = 0;
   FrameOrigin origin = FrameOrigin::kSampled;
   FrameDoubt doubt = FrameDoubt::kNone;
-  // Of the frame, when it was left for the one below it: what it has on the stack lies from there up to that of its
-  // caller. 0: not known, as by frame pointers alone.
+  // The stack pointer of the frame, when it was left for the one below it: its part of the stack lies from there up to
+  // that of its caller. 0: not known, as by frame pointers alone.
   uint64_t sp = 0;
 
   // Where on a stack a frame lies does not tell stacks apart.
@@ -67,7 +67,7 @@ struct UserStack {
 // architectures unless a program asks mmap for more, which no runtime that we know does.
 constexpr uint64_t kUserAddressMask = 0x0000'ffff'ffff'ffff;
 
-// What BPF's reason to stop says about a stack of which nothing more is known.
+// The end of a stack by BPF's reason to stop, where nothing more is known.
 StackEnd EndOfStop(uint16_t stop);
 
 // `stack` is any parsed record; `out` is reused between calls.

@@ -1,6 +1,6 @@
-// One exact step out of managed code on x86-64: from the registers of a frame to those of its caller, by the runtime's
-// own unwind data. No frame pointer is needed for it, which makes a frame pointer a witness: in code that has one, the
-// place where the caller's was saved is known twice.
+// One exact step out of managed code on x86-64. It goes from the registers of a frame to those of its caller, by the
+// runtime's own unwind data. No frame pointer is needed for it. That makes a frame pointer a witness: in code that has
+// one, the place where the caller's was saved is known twice.
 //
 // Measured on .NET 8.0.30, 9.0.19, 10.0.12 and 10.0.14: more than a million frames with two witnesses, no
 // contradiction.
@@ -18,9 +18,10 @@ enum class ManagedStepHow : uint8_t {
   kBody,
   kPrologue,
   kEpilogue,
-  // From a funclet to the caller of its parent, since both stand for one frame: what called the funclet, the parent
-  // itself or the runtime's exception handling, is left out. Only where .NET 8 and 9 have a funclet save or restore rbp
-  // it is left as if it were a method, with kPrologue or kEpilogue; then its parent may follow (same method_begin).
+  // From a funclet to the caller of its parent, since both stand for one frame. The code that called the funclet, the
+  // parent itself or the runtime's exception handling, is left out. Only where .NET 8 and 9 have a funclet save or
+  // restore rbp it is left as if it were a method, with kPrologue or kEpilogue. Then its parent may follow (same
+  // method_begin).
   kFunclet,
 };
 

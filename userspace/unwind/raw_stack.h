@@ -37,7 +37,7 @@ class RawStack {
   // Leaf first. Copies, since records are only 8-byte aligned inside the ring.
   std::span<const uint64_t> kernel_addresses() const { return kernel_; }
 
-  // Of transient code that the sample met; in no order.
+  // Snapshots of transient code that the sample met; in no order.
   std::span<const wire_code_snapshot> snapshots() const { return snapshots_; }
 
   // Where return probes had put their trampoline's address.
@@ -81,9 +81,9 @@ class RawStack {
 };
 
 // Puts the true return addresses of a sample into the words that were copied from its stack. `in_trampoline`: the leaf
-// is the trampoline itself, to which the call has returned; then the leaf becomes what it is about to go on with, and
-// what it has pushed is taken off the stack (from Linux 6.11 on: three registers). Does nothing to a record that is
-// damaged.
+// is the trampoline itself, to which the call has returned. Then the leaf becomes the code that it is about to go on
+// with, and the words that it has pushed are taken off the stack (from Linux 6.11 on: three registers). Does nothing to
+// a record that is damaged.
 void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline);
 
 // The same on arm64, where the call has its return address in a register. A function under a return probe finds the

@@ -1,4 +1,4 @@
-// What one step of an unwind needs and gives, and the stack words that a sample brought along.
+// The input and output of one step of an unwind, and the stack words that a sample brought along.
 #ifndef CLRSAMPLER_UNWIND_REGISTERS_H_
 #define CLRSAMPLER_UNWIND_REGISTERS_H_
 
@@ -7,7 +7,8 @@
 
 namespace clrsampler {
 
-// Of one frame, as they were in it: for the leaf as sampled, for a caller as they are when the call returns.
+// The registers of one frame, as they were in it: for the leaf as sampled, for a caller as they are when the call
+// returns.
 struct UnwindRegisters {
   uint64_t ip = 0;
   uint64_t sp = 0;

@@ -37,7 +37,7 @@ class StackRecording {
   std::string Serialize() const;
   // DataLoss: not a recording, or damaged. `bytes` need not outlive it.
   static absl::StatusOr<StackRecording> Parse(std::span<const std::byte> bytes);
-  // What comes before the first damage. For fuzzing, which damages.
+  // The part before the first damage. For fuzzing, which damages.
   static StackRecording ParseFront(std::span<const std::byte> bytes);
 };
 

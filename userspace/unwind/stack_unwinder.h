@@ -2,9 +2,9 @@
 // words that the sample brought along.
 //
 // The frame-pointer chain alone skips the callers of functions that set up no frame, which is a third of optimised .NET
-// code on x86-64, shows a return address that on-stack replacement left behind, and ends where native code keeps data
-// in the frame pointer. Replay has none of that; where a step is not possible it falls back to the chain, and says so
-// at that frame: an unwind that looks whole and is not would be worse than one that ends.
+// code on x86-64. It shows a return address that on-stack replacement left behind, and ends where native code keeps
+// data in the frame pointer. Replay has none of that. Where a step is not possible it falls back to the chain, and says
+// so at that frame: an unwind that looks whole and is not would be worse than one that ends.
 #ifndef CLRSAMPLER_UNWIND_STACK_UNWINDER_H_
 #define CLRSAMPLER_UNWIND_STACK_UNWINDER_H_
 

@@ -1,4 +1,4 @@
-// What the unwinder must know about native code: CFI rows of the images that processes map.
+// The facts about native code that the unwinder must know: CFI rows of the images that processes map.
 #ifndef CLRSAMPLER_UNWIND_DATA_ELF_UNWIND_DATA_H_
 #define CLRSAMPLER_UNWIND_DATA_ELF_UNWIND_DATA_H_
 
@@ -24,12 +24,12 @@ namespace clrsampler {
 
 // CoreCLR puts the address of OnHijackTripThread (src/coreclr/vm/amd64/asmhelpers.S) in the place of the return address
 // of a managed method whose thread it wants to stop. The method's `ret` goes there with no return address behind it, so
-// the function pushes room for one, and the runtime writes the true one there; its unwind data count as if it had been
+// the function pushes room for one, and the runtime writes the true one there. Its unwind data count as if it had been
 // called, and say nothing of rbp, which it leaves as it is. Known by its first instructions, which push rax below rbp
 // as no compiler does: one function of libcoreclr on 8.0.30, 9.0.19 and 10.0.14. NativeAOT has RhpGcProbeHijack for it
 // (src/coreclr/nativeaot/Runtime/amd64/GcProbe.S), one function of its programs of 8.0.30 and 9.0.19.
 bool BeginsReturnTrap(std::span<const std::byte> code);
-// What its unwind data should say behind its first instruction.
+// The row that its unwind data should have behind its first instruction.
 CfiRow RowOfReturnTrap(CfiRow row);
 
 // Main loop only. Borrows `images`, which outlives it. Processes that map the same file share what is known of it.
@@ -67,8 +67,9 @@ class ElfUnwindData {
   explicit ElfUnwindData(ImageFiles& images) : ElfUnwindData(images, Options()) {}
   ~ElfUnwindData();
 
-  // What is at an address inside `mapping`, one of `process`. kUnknown: not an image that the system's loader mapped (a
-  // PE file, JIT code), or no part of the image. kNative without a row and not between rows: the image can't be used.
+  // The code at an address inside `mapping`, one of `process`. kUnknown: not an image that the system's loader mapped
+  // (a PE file, JIT code), or no part of the image. kNative without a row and not between rows: the image can't be
+  // used.
   CodeAt Find(const Process& process, const Mapping& mapping, uint64_t address);
 
   // The process has ended or called exec.
@@ -80,7 +81,7 @@ class ElfUnwindData {
   // kMaxUnusableListed; counters().images_unusable says how many there were.
   const std::vector<UnusableImage>& unusable() const { return unusable_; }
 
-  // Of the images that can be used now, by path: how much of their code has rows. Takes 2 ms for a runtime.
+  // The images that can be used now, by path: how much of their code has rows. Takes 2 ms for a runtime.
   std::vector<ImageExtent> extents() const;
 
   static constexpr size_t kMaxUnusableListed = 256;

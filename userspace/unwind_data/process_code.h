@@ -31,7 +31,7 @@ class ProcessCode {
   // Answers about this process as of that time, until the next call of any function here.
   CodeFinder& For(const Process& process, MonotonicTime time);
 
-  // What answers that last depend on.
+  // The versions that answers which last depend on.
   struct Version {
     uint64_t mappings = 0;  // generation
     uint32_t exec_count = 0;
@@ -49,11 +49,11 @@ class ProcessCode {
 
   void Forget(ProcessKey key);
 
-  // Of all that is kept to unwind stacks, here and in the three.
+  // The bytes of all that is kept to unwind stacks, here and in the three.
   size_t heap_bytes() const;
 
  private:
-  // What a stack's return addresses lead to again and again: 4 MB a process at the most.
+  // The places that a stack's return addresses lead to again and again: 4 MB a process at the most.
   static constexpr size_t kMaxKnown = 16'384;
 
   struct Known {

@@ -1,6 +1,6 @@
 // Unwind data of precompiled code: of dlls, of composite images and of single-file programs, as clr/r2r_methods.h finds
-// them. Unwind data and code are taken from the image's file, which outlives the process; those of images that are in
-// no file, of compressed single-file programs, are read from the process when a sample meets them.
+// them. Unwind data and code are taken from the image's file, which outlives the process. Images that are in no file,
+// of compressed single-file programs, are read from the process when a sample meets them.
 #ifndef CLRSAMPLER_UNWIND_DATA_R2R_UNWIND_DATA_H_
 #define CLRSAMPLER_UNWIND_DATA_R2R_UNWIND_DATA_H_
 

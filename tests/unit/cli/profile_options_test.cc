@@ -86,7 +86,7 @@ TEST_F(BuildToolOutputTest, AnOptionThatMeansNothingIsAnError) {
   EXPECT_TRUE(CheckBuildToolConfig(page, {}).ok());
   EXPECT_TRUE(CheckBuildToolConfig(outputs, {.module = "app"}).ok()) << "it means something to one of them";
   EXPECT_EQ(CheckBuildToolConfig(page, {.module = "app"}).code(), absl::StatusCode::kInvalidArgument);
-  const absl::Status order = CheckBuildToolConfig(outputs, {.order = "first"});
+  const absl::Status order = CheckBuildToolConfig(outputs, {.order = FunctionOrder::kFirst});
   EXPECT_EQ(order.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(HintOf(order), HasSubstr("--order"));
 }

@@ -21,7 +21,7 @@ TEST(PushOptionsTest, WithoutAUrlNothingIsSent) {
 TEST(PushOptionsTest, OtlpHasItsOwnHeadersAndResources) {
   PushConfig config;
   config.otlp = "grpcs://collector:4317";
-  config.otlp_by = "process";
+  config.otlp_by = PushBy::kProcess;
   config.otlp_headers = {"Authorization: Bearer a:b"};
   config.push_headers = {"X-Scope-OrgID: shop"};
   const absl::StatusOr<OtlpOptions> options = ParseOtlp(config);

@@ -130,6 +130,30 @@ TEST_F(EndpointsTest, Timeline) {
   EXPECT_EQ(GetJson("/api/timeline?by=container")["series"][0]["pid"], Json());
 }
 
+TEST_F(EndpointsTest, Lanes) {
+  const Json lanes = GetJson("/api/lanes?from=-1m&points=6");
+  EXPECT_EQ(lanes["steps"], 6);
+  EXPECT_EQ(lanes["step_ms"], 10000);
+  EXPECT_EQ(lanes["covered"], Json(std::vector<bool>(6, true)));
+  EXPECT_EQ(lanes["states"][1], ".NET");
+  ASSERT_GT(lanes["threads"].size(), 1u);
+  EXPECT_EQ(lanes["threads"][0]["comm"], "Shop");
+  EXPECT_EQ(lanes["others"], 0);
+  double listed = 0, total = 0;
+  for (const Json& lane : lanes["lanes"]) {
+    EXPECT_LT(lane["thread"].get<size_t>(), lanes["threads"].size());
+    EXPECT_EQ(lane["step"].size(), lane["us"].size());
+    for (const Json& us : lane["us"]) listed += us.get<double>() / 1e3;
+  }
+  for (const Json& thread : lanes["threads"]) total += thread["ms"].get<double>();
+  EXPECT_NEAR(listed, total, 1);
+  EXPECT_GT(total, 0);
+  EXPECT_EQ(GetJson("/api/lanes?from=-1m&pid=98")["threads"], Json::array());
+  EXPECT_EQ(GetJson("/api/lanes?from=-1m&method=no+such+one")["lanes"], Json::array());
+  EXPECT_GT(GetJson("/api/lanes?from=-1m&method=shop.main")["lanes"].size(), 0u);
+  EXPECT_EQ(GetJson("/api/lanes?from=-1m&threads=1")["threads"].size(), 2u) << "and the others";
+}
+
 TEST_F(EndpointsTest, ProfilesInEveryFormat) {
   for (const char* format : {"folded", "json", "pprof", "speedscope", "html", "svg", "page"}) {
     const HttpAnswer answer = Get(absl::StrCat("/api/profile?from=-1m&format=", format));
@@ -246,9 +270,10 @@ TEST_F(EndpointsTest, UnknownPathsAndParametersAreErrors) {
                            "/assets/x.js", "/metrics/", "//metrics"}) {
     EXPECT_EQ(Get(path).status, 404u) << path;
   }
-  for (const char* path : {"/api/status?x=1", "/api/profile?pdi=1", "/api/recordings?limit=1", "/metrics?name=x",
-                           "/api/health?pid=1", "/debug/pprof/profile?second=1", "/debug/pprof/profile?seconds=0",
-                           "/debug/pprof/profile?seconds=301", "/api/timeline?points=0", "/api/pauses?limit=0"}) {
+  for (const char* path :
+       {"/api/status?x=1", "/api/profile?pdi=1", "/api/recordings?limit=1", "/metrics?name=x", "/api/health?pid=1",
+        "/debug/pprof/profile?second=1", "/debug/pprof/profile?seconds=0", "/debug/pprof/profile?seconds=301",
+        "/api/timeline?points=0", "/api/pauses?limit=0", "/api/lanes?points=0", "/api/lanes?threads=101"}) {
     const Json error = GetJson(path, 400);
     EXPECT_FALSE(error["error"].get<std::string>().empty()) << path;
   }
@@ -376,6 +401,7 @@ class SlowHistory : public History {
   absl::StatusOr<clrsampler::Timeline> Timeline(const HistorySelection&, TimelineBy, size_t, size_t) override {
     return clrsampler::Timeline();
   }
+  absl::StatusOr<HistoryLanes> Lanes(const HistorySelection&, const LaneQuestion&) override { return HistoryLanes(); }
   absl::StatusOr<HistoryPauses> Pauses(const HistorySelection&, size_t) override { return HistoryPauses(); }
   absl::StatusOr<HistoryMethods> Methods(const HistorySelection&, size_t) override { return HistoryMethods(); }
   absl::StatusOr<HistoryHealth> Health(uint64_t, uint64_t) override { return HistoryHealth(); }

@@ -95,6 +95,20 @@ TEST(MetricsTest, AddsUpWhatWindowsSay) {
   EXPECT_GT(Sum(*metrics, "process_open_fds"), 2);
 }
 
+TEST(MetricsTest, AProcessSaysItsPod) {
+  const auto metrics = Metrics::Make(Options());
+  Window window = *ShopWindow(1);
+  for (WindowProcess& process : window.processes) {
+    process.labels.Set(LabelKey::kKubernetesNamespace, "prod");
+    process.labels.Set(LabelKey::kKubernetesPod, process.comm);
+    process.labels.Set(LabelKey::kKubernetesContainer, "web");
+  }
+  metrics->Observe(window);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_process_info",
+                {"pid=\"4711\"", "k8s_namespace_name=\"prod\"", "k8s_pod_name=\"Shop\"", "k8s_container_name=\"web\""}),
+            1);
+}
+
 TEST(MetricsTest, LinesAndPdbsAreCountedWhereTheyAreWanted) {
   const auto metrics = Metrics::Make(Options());
   metrics->Observe(*ShopWindow(1));

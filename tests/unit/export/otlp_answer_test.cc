@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
-#include "export/grpc_message.h"
+#include "formats/grpc/grpc_message.h"
 
 namespace clrsampler {
 namespace {

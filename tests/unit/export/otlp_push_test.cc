@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "export/grpc_message.h"
 #include "export/pusher.h"
+#include "formats/grpc/grpc_message.h"
 #include "formats/profile/gzip.h"
 #include "unit/export/made_up_windows.h"
 #include "unit/output/read_otlp.h"

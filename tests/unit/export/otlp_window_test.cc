@@ -52,12 +52,13 @@ TEST(OtlpWindowTest, AProcessNamesItselfAndNoOther) {
     if (process.comm != "Shop") continue;
     process.labels.Set(LabelKey::kServiceName, "shop");
     process.labels.Set(LabelKey::kServiceVersion, "1.2");
+    process.labels.Set(LabelKey::kImageTag, "1.2-x");
   }
   EXPECT_THAT(ReadOtlp(OtlpRequestsOf(window, PushBy::kService, "web-3").parts[0].request).resources,
               ElementsAre("service.name=envoy process.executable.name=envoy host.name=web-3",
                           "service.name=shop process.executable.name=Shop process.runtime.name=.NET "
                           "process.runtime.version=10.0.12 container.id=0123456789abcdef0123456789abcdef "
-                          "host.name=web-3 service.version=1.2"));
+                          "host.name=web-3 service.version=1.2 container.image.tags=[1.2-x]"));
 }
 
 TEST(OtlpWindowTest, SamplesAreCountedAndOtherViewsAreProfilesOfTheirOwn) {

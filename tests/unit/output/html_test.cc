@@ -104,9 +104,9 @@ TEST(HtmlTest, SumsTheSamplesOfEachStackAndThread) {
   EXPECT_FALSE(data.contains("diff"));
 }
 
-// What stands behind the profile; "": no times.
-absl::string_view Times(absl::string_view page) {
-  const absl::string_view mark = "id=\"times\">";
+// What an element of the page has in it; "": no times.
+absl::string_view TextOf(absl::string_view page, absl::string_view id) {
+  const std::string mark = absl::StrCat("id=\"", id, "\">");
   const size_t begin = page.find(mark) + mark.size();
   return page.substr(begin, page.find('<', begin) - begin);
 }
@@ -123,7 +123,8 @@ TEST(HtmlTest, TimesStandApartAndEventsGoAlong) {
   builder.Event({4'000'000, 1'000'000, thread, ModelEventKind::kCompilation, method, why});
   const std::string page = Page(Built(builder));
   const json data = json::parse(Unpack(page));
-  EXPECT_NE(Times(page), "");
+  EXPECT_NE(TextOf(page, "times"), "");
+  EXPECT_EQ(TextOf(page, "lanes"), "");  // those of the stacks are fine enough
   const json& times = data["times"];
   EXPECT_EQ(times["untimed"], 4);
   EXPECT_EQ(times["events"]["kind"], json({0, 2}));
@@ -141,7 +142,7 @@ TEST(HtmlTest, AProfileWithoutTimesHasNone) {
   ProfileModelBuilder builder;
   builder.Add({.thread = Thread(builder, 1, 1, "main"), .stack = Stack(builder, {{"A"}}), .weight = 3});
   const std::string page = Page(Built(builder));
-  EXPECT_EQ(Times(page), "");
+  EXPECT_EQ(TextOf(page, "times"), "");
   const json data = json::parse(Unpack(page));
   EXPECT_FALSE(data.contains("times"));
   EXPECT_FALSE(data["frames"].contains("lane"));

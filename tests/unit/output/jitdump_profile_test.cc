@@ -168,9 +168,15 @@ TEST_F(JitdumpProfileTest, FramesAreSaidToLieInMemoryOnlyWhereNoOtherBodyIs) {
     if (address % 4096 == 0) code.unwind = {{0, 4, "\x01\x01\x01" + std::string("\0\x01\x30\0\0", 5)}};
     builder_.Code(code);
   }
-  const std::vector<std::string> log = ReadBack();
-  EXPECT_THAT(log[1], HasSubstr("unwinding 1 76 20 0 "));
-  EXPECT_THAT(log[4], HasSubstr("unwinding 1 76 20 76 "));
+  std::string bytes;
+  ASSERT_TRUE(Write(bytes).ok());
+  CollectedJitdump collected;
+  ASSERT_TRUE(FeedAll(bytes, collected).ok());
+  EXPECT_THAT(collected.log[1], HasSubstr("unwinding 1 76 20 0 "));
+  EXPECT_THAT(collected.log[4], HasSubstr("unwinding 1 76 20 76 "));
+  // The one that is not mapped has no table, and the other one has.
+  EXPECT_THAT(bytes, HasSubstr("\x01\x1b\xff\xff"));
+  EXPECT_THAT(bytes, HasSubstr("\x01\x1b\x03\x3b"));
 }
 
 TEST_F(JitdumpProfileTest, UnwindDataThatCannotBeReadIsLeftOut) {

@@ -71,6 +71,16 @@ struct ReadOtlp {
     }
   }
 
+  static std::string TextsOf(protozero::data_view view) {
+    std::string text;
+    protozero::pbf_message<otlp::ArrayValue> array(view);
+    while (array.next(otlp::ArrayValue::kValues)) {
+      protozero::pbf_message<otlp::AnyValue> value(array.get_view());
+      while (value.next(otlp::AnyValue::kString)) absl::StrAppend(&text, text.empty() ? "" : " ", value.get_string());
+    }
+    return text;
+  }
+
   static std::string AttributesOf(protozero::data_view view) {
     std::string text;
     protozero::pbf_message<otlp::Resource> resource(view);
@@ -85,6 +95,8 @@ struct ReadOtlp {
         while (value.next()) {
           if (value.tag() == otlp::AnyValue::kString) {
             absl::StrAppend(&text, value.get_string());
+          } else if (value.tag() == otlp::AnyValue::kArray) {
+            absl::StrAppend(&text, "[", TextsOf(value.get_view()), "]");
           } else {
             absl::StrAppend(&text, value.get_int64());
           }

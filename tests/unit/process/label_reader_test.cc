@@ -134,6 +134,37 @@ TEST_F(LabelReaderTest, OnlyAProcessInAContainerSaysItsPod) {
   EXPECT_EQ(Pod(), "pod-of-another");
 }
 
+TEST_F(LabelReaderTest, WhatTheNodeSaysOfAPlaceWinsOverWhatTheProcessSays) {
+  target_.Publish("published", 5);
+  process_->container = ContainerOf(kContainer, "");
+  ProcessLabels place;
+  place.Set(LabelKey::kKubernetesNamespace, "prod");
+  EXPECT_FALSE(reader_.HasPlace(*process_));
+  reader_.SetPlace(*process_, place);
+  EXPECT_TRUE(reader_.HasPlace(*process_));
+  Read(1);
+  EXPECT_EQ(Service(), "published");
+  EXPECT_EQ(reader_.Of(process_->key).Get(LabelKey::kKubernetesNamespace), "prod");
+  EXPECT_EQ(Pod(), "") << "a claim does not mix with what the node knows";
+  ++process_->exec_count;
+  Read(2);
+  EXPECT_EQ(reader_.Of(process_->key).Get(LabelKey::kKubernetesNamespace), "prod");
+  EXPECT_FALSE(reader_.HasPlace(*process_)) << "the new program may be in another control group";
+  reader_.SetPlace(*process_, {});
+  EXPECT_EQ(Pod(), "pod-of-another") << "the node says nothing any more";
+}
+
+TEST_F(LabelReaderTest, ThePlaceOfOtherProgramsIsKnownToo) {
+  ProcessLabels place;
+  place.Set(LabelKey::kKubernetesPod, "shop-1");
+  reader_.SetPlace(*process_, place);
+  EXPECT_TRUE(reader_.IsDue(*process_, {kSecond}));
+  reader_.Read(*process_, /*is_dotnet=*/false, {kSecond});
+  EXPECT_EQ(Pod(), "shop-1");
+  reader_.Forget(process_->key);
+  EXPECT_EQ(Pod(), "");
+}
+
 TEST_F(LabelReaderTest, AChangeIsSeenAndTheSameIsNotReadAgain) {
   target_.Publish("one", 5);
   Read(1);

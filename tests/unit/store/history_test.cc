@@ -362,6 +362,43 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_NEAR(main_cpu * 20, static_cast<double>(of_main) / 1e9, 1e-6);
 }
 
+TEST_F(HistoryTest, LanesHaveTheTimeOfEachThreadAndStayAfterARestart) {
+  std::vector<Window> windows;
+  {
+    const auto history = folder_.Open();
+    windows = Fill(*history, 60);
+  }
+  const auto history = folder_.Open();
+  const HistorySelection ten_minutes = {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 600 * kSecond};
+  const absl::StatusOr<HistoryLanes> lanes = history->Lanes(ten_minutes, {.max_steps = 60, .max_threads = 10});
+  ASSERT_TRUE(lanes.ok()) << lanes.status();
+  EXPECT_EQ(lanes->steps, 60u);
+  EXPECT_EQ(std::count(lanes->covered.begin(), lanes->covered.end(), true), 60);
+  ASSERT_THAT(lanes->threads, SizeIs(11));
+  EXPECT_GT(lanes->others, 0u);
+  uint64_t expected = 0, listed = 0, total = 0;
+  for (const Window& window : windows) expected += window.cpu.total_weight + window.waits.total_weight;
+  for (const HistoryLanes::Lane& lane : lanes->lanes) {
+    for (const auto& [step, ns] : lane.values) listed += ns;
+  }
+  for (const HistoryLanes::Thread& thread : lanes->threads) total += thread.total_ns;
+  EXPECT_EQ(listed, expected);
+  EXPECT_EQ(total, expected);
+  for (size_t i = 1; i < 10; ++i) EXPECT_GE(lanes->threads[i - 1].total_ns, lanes->threads[i].total_ns);
+
+  HistorySelection one = ten_minutes;
+  one.pid = lanes->threads[0].pid;
+  one.thread = absl::StrCat(lanes->threads[0].tid);
+  const absl::StatusOr<HistoryLanes> own = history->Lanes(one, {.max_steps = 1, .max_threads = 10});
+  ASSERT_THAT(own->threads, SizeIs(1));
+  EXPECT_EQ(own->threads[0].total_ns, lanes->threads[0].total_ns);
+  EXPECT_EQ(
+      history->Lanes(ten_minutes, {.method = "no such method", .max_steps = 1, .max_threads = 10})->threads.size(), 0u);
+  EXPECT_EQ(history->Lanes(ten_minutes, {.max_steps = 10'000, .max_threads = 100}).status().code(),
+            absl::StatusCode::kOk)
+      << "60 steps are all that there are";
+}
+
 TEST_F(HistoryTest, ALineIsOneProcessAcrossRestarts) {
   uint64_t now = kBegin;
   const auto append = [&](History& history, uint64_t started_boot_ns) {

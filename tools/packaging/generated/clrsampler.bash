@@ -8,7 +8,7 @@ _clrsampler() {
   local words= values=
   case $command in
     '')
-      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff report mcp mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --async-stacks --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='record replay top serve ps doctor jitdump r2rmap names stacks pauses allocs wall locks threadpool exceptions jit events attach convert merge annotate diff report mcp mip -h --help -V --version -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --async-stacks --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --cri-socket --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -41,10 +41,11 @@ _clrsampler() {
         --symbol-cache-size) values=:any ;;
         --perf-map-cap) values=:any ;;
         --perf-map-time) values=:any ;;
+        --cri-socket) values=:any ;;
         --save-stream) values=:files ;;
       esac ;;
     record)
-      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --async-stacks --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --save-stream'
+      words='-h --help -p --pid -d --duration -F --frequency -o --output --format --focus --ignore --thread --from --to --no-kernel --fold-recursion --module --order --annotate-source --stats --addresses -v --verbose -q --quiet --names --lines --pdb-path --code --embed-source --event --source --event-buffer --min-wait --wakers --view --mark-suspension --no-hooks --hook-budget --try-unknown-runtime --ring-bytes --unwind --async-stacks --max-frames --gap-words --stack-words --symbol-server --symbol-cache --symbol-cache-size --enable-perf-map --perf-map-cap --perf-map-time --cri-socket --save-stream'
       case $previous in
         -p|--pid) values=:pids ;;
         -d|--duration) values=:any ;;
@@ -77,6 +78,7 @@ _clrsampler() {
         --symbol-cache-size) values=:any ;;
         --perf-map-cap) values=:any ;;
         --perf-map-time) values=:any ;;
+        --cri-socket) values=:any ;;
         --save-stream) values=:files ;;
       esac ;;
     replay)
@@ -105,7 +107,7 @@ _clrsampler() {
         --hook-budget) values=:any ;;
       esac ;;
     serve)
-      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --no-allocations --waits --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --otlp --otlp-by --otlp-header --otlp-ca --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
+      words='-h --help --config -F --frequency --window --cgroup --container --comm --uid --names --lines --pdb-path --no-hooks --no-allocations --waits --hook-budget --try-unknown-runtime --enable-perf-map --perf-map-cap --perf-map-time --cri-socket --ring-bytes --history --no-history --history-size --history-age --listen --token-file --allow-anonymous-profiles --tls-cert --tls-key --allow-host --metrics-max-processes --textfile --push --push-by --push-header --otlp --otlp-by --otlp-header --otlp-ca --trigger --recordings --recordings-size --cpu-limit --memory-limit -v --verbose -q --quiet'
       case $previous in
         --config) values=:files ;;
         -F|--frequency) values=:any ;;
@@ -119,6 +121,7 @@ _clrsampler() {
         --hook-budget) values=:any ;;
         --perf-map-cap) values=:any ;;
         --perf-map-time) values=:any ;;
+        --cri-socket) values=:any ;;
         --ring-bytes) values=:any ;;
         --history) values=:files ;;
         --history-size) values=:any ;;

@@ -40,7 +40,7 @@ struct AllocationSite {
   AllocationFacts facts;
 };
 
-// What is in one function.
+// The reports in one function.
 struct AllocationReports {
   // Functions that are called where the sum is above the limit.
   std::vector<VirtualAddress> called;

@@ -1,8 +1,8 @@
-// What arm64 code says about the place where the collector reports allocated memory; the counterpart of
-// allocation_scan_x64.h, which describes the report. The limit is part of one instruction here, cmp xN, #25, lsl #12,
-// or was put into a register by the two before; a branch goes over the report where the sum is no higher.
+// Reads in arm64 code where the collector reports allocated memory; the counterpart of allocation_scan_x64.h, which
+// describes the report. The limit is part of one instruction here, cmp xN, #25, lsl #12, or was put into a register by
+// the two before. A branch goes over the report where the sum is no higher.
 //
-// Any branch by the level that leads to slot 14 is a report: one that stands behind no comparison with the limit counts
+// Any branch by the level that leads to slot 14 is a report. One that stands behind no comparison with the limit counts
 // as a site that is not understood.
 #ifndef CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_ARM64_H_
 #define CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_ARM64_H_
@@ -20,7 +20,7 @@ namespace clrsampler::arm64 {
 bool MayReportAllocations(std::span<const std::byte> code);
 AllocationReports FindAllocationReports(std::span<const std::byte> code, VirtualAddress start);
 
-// Of a function that is nothing but the report: where its facts are at its entry.
+// A function that is nothing but the report has its facts at its entry: these.
 std::optional<AllocationFacts> FactsOfReport(std::span<const std::byte> code);
 
 }  // namespace clrsampler::arm64

@@ -1,10 +1,10 @@
-// What x86-64 code says about the place where the collector reports allocated memory
-// (gc_heap::fire_etw_allocation_event, src/coreclr/gc/gc.cpp). All functions here get the bytes of one function, from
-// its first to its last, and step through them instruction by instruction.
+// Reads in x86-64 code where the collector reports allocated memory (gc_heap::fire_etw_allocation_event,
+// src/coreclr/gc/gc.cpp). All functions here get the bytes of one function, from its first to its last, and step
+// through them instruction by instruction.
 //
-// The report has one shape in all versions: the sum is compared with 100 KB, the event's level with 5, bit 0 of its
-// keywords is tested, and slot 14 of the event sink is called with (sink, bytes, kind, heap, object, size). What these
-// arguments are is followed back to the registers that hold them at the probe.
+// The report has one shape in all versions. The sum is compared with 100 KB, the event's level with 5, and bit 0 of its
+// keywords is tested. Slot 14 of the event sink is called with (sink, bytes, kind, heap, object, size). These arguments
+// are followed back to the registers that hold them at the probe.
 #ifndef CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_X64_H_
 #define CLRSAMPLER_CLR_HOOKS_ALLOCATION_SCAN_X64_H_
 
@@ -21,7 +21,7 @@ namespace clrsampler::x64 {
 bool MayReportAllocations(std::span<const std::byte> code);
 AllocationReports FindAllocationReports(std::span<const std::byte> code, VirtualAddress start);
 
-// Of a function that is nothing but the report: where its facts are at its entry.
+// A function that is nothing but the report has its facts at its entry: these.
 std::optional<AllocationFacts> FactsOfReport(std::span<const std::byte> code);
 
 }  // namespace clrsampler::x64

@@ -1,4 +1,4 @@
-// What an instruction refers to by an address of its own image.
+// The place in its own image that an instruction refers to by an address.
 #ifndef CLRSAMPLER_CLR_HOOKS_CODE_REFERENCE_H_
 #define CLRSAMPLER_CLR_HOOKS_CODE_REFERENCE_H_
 

@@ -1,6 +1,6 @@
-// What single arm64 functions of the runtime say about themselves; the counterpart of code_scan_x64.h. Instructions
-// have four bytes each, so none is misread, but which address a register holds is followed only from adrp to its next
-// uses.
+// Reads what single arm64 functions of the runtime say about themselves; the counterpart of code_scan_x64.h.
+// Instructions have four bytes each, so none is misread. The register that an address is in is followed only from adrp
+// to its next uses.
 #ifndef CLRSAMPLER_CLR_HOOKS_CODE_SCAN_ARM64_H_
 #define CLRSAMPLER_CLR_HOOKS_CODE_SCAN_ARM64_H_
 

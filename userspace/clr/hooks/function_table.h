@@ -24,7 +24,7 @@ namespace clrsampler {
 // thread.
 class FunctionTable {
  public:
-  // Single-file hosts have 24,000, NativeAOT programs 35,000 and up. Of either source.
+  // Single-file hosts have 24,000, NativeAOT programs 35,000 and up. The bound holds for either source.
   static constexpr size_t kMaxFunctions = 1'000'000;
 
   // Errors say what is wrong: there is no table, it is not in order, functions overlap, segments share addresses or

@@ -1,9 +1,9 @@
 // GCToEEInterface::DiagGCStart(int gen, bool induced) and DiagGCEnd(size_t index, int gen, int reason, bool
 // concurrent), by structure. The collector calls each once for every collection, whether anybody listens or not.
 //
-// What the runtime does for the collector stands in one table of virtual functions (IGCToCLR: src/coreclr/gc/
-// gcinterface.ee.h): slot 0 SuspendEE, 1 RestartEE, 3 GcStartWork, 6 GcDone, 20 DiagGCStart, 22 DiagGCEnd; 50 slots in
-// .NET 8 and 9, 52 in 10, 53 in 11. The way:
+// The work of the runtime for the collector stands in one table of virtual functions (IGCToCLR: src/coreclr/gc/
+// gcinterface.ee.h): slot 0 SuspendEE, 1 RestartEE, 3 GcStartWork, 6 GcDone, 20 DiagGCStart, 22 DiagGCEnd. It has 50
+// slots in .NET 8 and 9, 52 in 10, 53 in 11. The way: The way:
 //  1. The table: 45 functions or more, the first leads to ThreadSuspend::SuspendEE, the second to RestartEE, directly
 //     or by a jump thunk. Exactly one in every image.
 //  2. .NET 9 and newer: the slots are jump thunks to static functions that the built-in collector calls too, so one
@@ -42,7 +42,7 @@ struct GcCallbacks {
 // Precondition: the references are indexed.
 absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex suspend_ee, FunctionIndex restart_ee);
 
-// Who calls DiagGCEnd: do_post_gc of each collector. Precondition: the references are indexed.
+// The functions that call DiagGCEnd: do_post_gc of each collector. Precondition: the references are indexed.
 std::vector<FunctionIndex> PostGcFunctions(const ImageCode& code, FunctionIndex diag_gc_end);
 
 // The settings that these functions read on behalf of the static GcDone and DiagGCEnd, by address. There are two where

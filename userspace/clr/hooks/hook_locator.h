@@ -3,9 +3,9 @@
 //
 // A probe inside an instruction kills the process that runs into it. Therefore
 //  - an address is given only if a function of the unwind table begins there (function_table.h: in order, without
-//    overlaps, one place in the file; in NativeAOT programs also by symbols of exactly that build), and its first
-//    instructions set up a frame as the compiler of the runtimes does: push rbp; mov rbp, rsp on x64, storing the frame
-//    record on arm64. Nothing else is accepted, endbr64 neither;
+//    overlaps, one place in the file; in NativeAOT programs also by symbols of exactly that build). Its first
+//    instructions must set up a frame as the compiler of the runtimes does: push rbp; mov rbp, rsp on x64, storing the
+//    frame record on arm64. Nothing else is accepted, endbr64 neither;
 //  - which function it is, independent pieces of evidence must agree upon: by symbols where there are some, and by
 //    structure (jit_search.h, suspend_search.h, gc_search.h). Where there are both, they must say the same;
 //  - in doubt nothing is given, and the error names the evidence that failed.
@@ -71,7 +71,7 @@ using HookPoints = absl::StatusOr<std::vector<HookPoint>>;
 
 // Where to see that compileMethod is done, with its results.
 //
-// Never by a return probe: exceptions of the runtime pass through compileMethod (a method that uses an assembly which
+// Never by a return probe. Exceptions of the runtime pass through compileMethod (a method that uses an assembly which
 // is missing), and the C++ unwinder does not know the address that a return probe leaves on the stack. The process ends
 // with "terminate called after throwing an instance of 'PAL_SEHException'" (8.0.30, 9.0.19, 10.0.14).
 //
@@ -95,7 +95,7 @@ struct RuntimeHooks {
   // The GUID of the interface between runtime and JIT, "7a8cbc56-9e19-4321-80b9-a0d2c578c945"; empty: not found.
   std::string jit_interface;
   absl::StatusOr<JitReturn> jit_return;
-  // What the collector knows of the collection at hand, before relocation, to be read as DiagGCEnd is entered: the
+  // The collector's settings of the collection at hand, before relocation, to be read as DiagGCEnd is entered. The
   // entry is the one whose gc_index is DiagGCEnd's. One or two: of the workstation and the server collector, in no
   // known order. A standalone collector has its own, which are not found.
   absl::StatusOr<std::vector<GcSettings>> gc_settings;

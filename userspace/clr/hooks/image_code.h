@@ -42,7 +42,7 @@ class ImageCode {
 
   // Precondition of these two: IndexReferences has succeeded. Sorted, each once.
   std::span<const FunctionIndex> CallersOf(FunctionIndex function) const;  // without the function itself
-  // Of the address watched[index]. At most kMaxUsers, so that many of them look like too many.
+  // The functions that refer to the address watched[index]. At most kMaxUsers, so that many of them look like too many.
   std::span<const FunctionIndex> UsersOf(size_t index) const { return users_[index]; }
 
   struct References {
@@ -71,7 +71,7 @@ class ImageCode {
 
  private:
   static constexpr uint64_t kMaxCodeBytes = 32 << 20;  // a single-file host has 8 MB
-  // Of distinct pairs. A single-file host has 60,000.
+  // The bound is on distinct pairs. A single-file host has 60,000.
   static constexpr size_t kMaxCalls = 2'000'000;
 
   ImageCode(const ElfImage& image, FunctionTable functions, RelativeRelocations relocations)

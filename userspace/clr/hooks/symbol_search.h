@@ -23,7 +23,7 @@ struct ImageSymbols {
 absl::StatusOr<ImageSymbols> SymbolsOf(const ElfImage& image, const ElfImage* debug);
 
 // One answer for each of `names`, in their order: the function that has the name, nullopt when there is none, or an
-// error when what is there can't be trusted: several functions of that name, an address or size that the image's unwind
+// error when it can't be trusted. Such are several functions of that name, an address or size that the image's unwind
 // table does not have, or code that other functions share (identical code folding).
 using NamedFunction = absl::StatusOr<std::optional<FunctionIndex>>;
 std::vector<NamedFunction> FindFunctionsByName(const ImageCode& code, const ElfSymbolTable& symbols,

@@ -1,12 +1,12 @@
 // Where the profiler library lies while a process loads it: a folder of ours in the file system that the process sees.
 //
-// A runtime loads a library by a path, and of the places that both can reach only the file system is sure: a container
-// has its own pid namespace, so no /proc/PID/fd of the agent is there, and its own network namespace, so an abstract
+// A runtime loads a library by a path, and of the places that both can reach only the file system is sure. A container
+// has its own pid namespace, so no /proc/PID/fd of the agent is there. It has its own network namespace, so an abstract
 // socket of the agent is none there. The folder holds the library and a Unix socket by which the agent hands over the
 // ring. All of it is removed when the library is loaded.
 //
 // The place is hostile ground. The parent is resolved inside the target's root (process/target_files), belongs to root
-// or to the target's user, and has the sticky bit where others may write to it; so nobody else can put something in the
+// or to the target's user, and has the sticky bit where others may write to it. So nobody else can put something in the
 // way of what is made in it, under a name that can't be guessed.
 #ifndef CLRSAMPLER_CLR_INPROCESS_LIBRARY_PLACE_H_
 #define CLRSAMPLER_CLR_INPROCESS_LIBRARY_PLACE_H_

@@ -43,7 +43,7 @@ class LibrarySession {
   // Lets the library go. Step goes on until the runtime has unloaded it. Where no program has come yet, it is over.
   void Stop(MonotonicTime now);
 
-  // Of the process, as we number it; 0: no program has come yet.
+  // The process, as we number it; 0: no program has come yet.
   uint32_t tgid() const { return tgid_; }
   bool began() const { return state_ >= State::kRunning; }
   bool over() const { return state_ == State::kOver; }

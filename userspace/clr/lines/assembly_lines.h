@@ -40,7 +40,7 @@ class AssemblyLines : public LineMemory::Part {
   void NoteSources(uint32_t method_rid, SourceFiles& files, ReadText read_text);
 
  private:
-  // Of one assembly, so that it does not drive out all others.
+  // The bound of one assembly, so that it does not drive out all others.
   static constexpr size_t kMaxHeldBytes = LineMemory::kMaxBytes / 4;
 
   // Valid until anything else is called here.

@@ -1,7 +1,7 @@
 // Finds the portable PDBs of assemblies. A PDB counts only if its id is the one that the assembly names.
 //
 // It is looked for inside the assembly, beside it, where the compiler wrote it, in the folders of --pdb-path, and then
-// on symbol servers. Paths are those of the process, and lead through its own root. What a server has is asked for by
+// on symbol servers. Paths are those of the process, and lead through its own root. A file of a server is asked for by
 // its id, so it may count for every process.
 #ifndef CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
 #define CLRSAMPLER_CLR_LINES_ASSEMBLY_PDBS_H_
@@ -62,7 +62,7 @@ class AssemblyPdbs {
   std::shared_ptr<AssemblySlot> Find(const Process& process, const PeImage& image,
                                      const std::shared_ptr<const void>& keep_alive, absl::string_view path,
                                      absl::string_view name);
-  // The process has ended, or runs another program. What no other one uses is given back.
+  // The process has ended, or runs another program. Files that no other one uses are given back.
   void Forget(ProcessKey process);
 
   // Grows when lines that were awaited may have come.

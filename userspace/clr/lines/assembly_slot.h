@@ -21,7 +21,7 @@ class AssemblySlot {
   using Open = std::function<std::shared_ptr<AssemblyLines>(const std::shared_ptr<const ImageFile>& file)>;
 
   explicit AssemblySlot(std::shared_ptr<AssemblyLines> lines) : lines_(std::move(lines)) {}
-  // Of a PDB that is asked for. Borrows `files`, and what `open` refers to.
+  // The slot of a PDB that is asked for. Borrows `files`, and what `open` refers to.
   AssemblySlot(SymbolFiles& files, SymbolFileKey key, Open open)
       : files_(&files), key_(std::move(key)), open_(std::move(open)) {}
 

@@ -1,4 +1,5 @@
-// What is decoded of all PDBs together: a bounded number of bytes on the heap, of which the least recently used go.
+// Everything that is decoded of all PDBs together: a bounded number of bytes on the heap, of which the least recently
+// used go.
 #ifndef CLRSAMPLER_CLR_LINES_LINE_MEMORY_H_
 #define CLRSAMPLER_CLR_LINES_LINE_MEMORY_H_
 

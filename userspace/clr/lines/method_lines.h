@@ -1,4 +1,4 @@
-// What leads from a compiled method's code to its lines.
+// The way from a compiled method's code to its lines.
 #ifndef CLRSAMPLER_CLR_LINES_METHOD_LINES_H_
 #define CLRSAMPLER_CLR_LINES_METHOD_LINES_H_
 
@@ -25,7 +25,7 @@ struct MethodLines {
   std::optional<SourcePlace> At(uint32_t native_offset) const;
   // Where the method begins; nullopt as above.
   std::optional<SourcePlace> Begin() const;
-  // Of all the code, ascending; empty: none is known now.
+  // The lines of all the code, ascending; empty: none is known now.
   std::vector<CodeLine> All() const;
 };
 

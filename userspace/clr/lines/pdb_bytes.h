@@ -15,7 +15,7 @@
 
 namespace clrsampler {
 
-// Main loop only. A file is mapped, so its pages are the kernel's. What is inside an assembly is inflated when it is
+// Main loop only. A file is mapped, so its pages are the kernel's. A PDB inside the assembly is inflated when it is
 // asked for, and again when it had to go.
 class PdbBytes : public LineMemory::Part {
  public:

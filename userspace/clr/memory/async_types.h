@@ -1,4 +1,4 @@
-// What an object has to do with async code, by its MethodTable: boxes of state machines, and what tasks keep of the
+// Tells the part of an object in async code by its MethodTable: boxes of state machines, and what tasks keep of the
 // methods that await them.
 //
 // Source: the class library of dotnet/runtime 8.0 to 11.0, System.Threading.Tasks and AsyncTaskMethodBuilder, of 11.0
@@ -34,7 +34,8 @@ enum class AsyncKind : uint8_t {
 
 struct AsyncType {
   AsyncKind kind = AsyncKind::kOther;
-  // Of kBox: its machine's MoveNext, and whether it only points to the machine, as in programs built for debugging.
+  // The method of a kBox: its machine's MoveNext, and whether it only points to the machine, as in programs built for
+  // debugging.
   MethodName method;
   bool machine_is_class = false;
   uint32_t bytes = 0;  // of a box
@@ -53,13 +54,13 @@ bool IsResumer(const MethodName& method);
 // The types of one process. Main loop only.
 class AsyncTypes {
  public:
-  // What the sampler must know to find such objects. nullopt: it is not known, since the runtime is of another version,
-  // or its CoreLib could not be read.
+  // The facts that the sampler must know to find such objects. nullopt: it is not known, since the runtime is of
+  // another version, or its CoreLib could not be read.
   static std::optional<wire_async_layouts> LayoutOf(RuntimeMemory& runtime);
 
   // Reads what is not known yet. A type that can't be read, or be freed, is kOther.
   const AsyncType& At(RuntimeMemory& runtime, uint64_t method_table);
-  // What is known; nullptr: nothing.
+  // The type, if it is known; else nullptr.
   const AsyncType* Find(uint64_t method_table) const;
 
  private:

@@ -1,4 +1,5 @@
-// Which of the runtime's code an address belongs to: its map of code ranges, and within a code heap the method.
+// Finds the piece of the runtime's code that an address belongs to: its map of code ranges, and within a code heap the
+// method.
 //
 // Source: dotnet/runtime src/coreclr/vm/codeman.h (RangeSectionMap: five levels of 256 entries, RangeSectionFragment,
 // RangeSection, HeapList, RealCodeHeader), docs/design/datacontracts/ExecutionManager.md. Verified on 8.0.30, 9.0.19,
@@ -49,11 +50,11 @@ struct CodeHeap {
   uint64_t nibble_map = 0;
 };
 
-// Whose a code heap is.
+// The owner of a code heap.
 struct HeapOwner {
   AddressRange heap;
-  // Of the LoaderAllocator that it belongs to as long as both live. No other one of the process ever has this number.
-  // 0: nothing can be read or believed.
+  // The number of the LoaderAllocator that it belongs to as long as both live. No other one of the process ever has
+  // this number. 0: nothing can be read or believed.
   uint64_t number = 0;
 };
 
@@ -62,14 +63,14 @@ struct MethodCode {
   AddressRange range;
   uint64_t header = 0;  // RealCodeHeader
   uint64_t method_desc = 0;
-  // What the header says, debug, exception and GC information included. Other bytes are another method; the same bytes
-  // are not always the same one: methods of one shape that follow each other can get the same places for all of it
-  // (seen on 8, 9 and 10), so that their names must be read as well.
+  // The bytes of the header, debug, exception and GC information included. Other bytes are another method. The same
+  // bytes are not always the same one. Methods of one shape that follow each other can get the same places for all of
+  // it (seen on 8, 9 and 10), so their names must be read as well.
   std::array<std::byte, 48> identity{};
   uint32_t stub_kind = 0;  // not 0: a stub in a code heap, no method
 };
 
-// What can't be freed (sections that are not collectible, and heaps in them but for their growth) is read once and
+// Code that can't be freed (sections that are not collectible, and heaps in them but for their growth) is read once and
 // kept. Main loop only.
 class CodeRanges {
  public:
@@ -84,8 +85,8 @@ class CodeRanges {
   // As it is now.
   std::optional<CodeHeap> HeapOf(MemoryProbe& probe, const CodeSection& section) const;
 
-  // Of a collectible heap. Its number has to be above that of the owner of permanent heaps, which every other one comes
-  // after: a word that is the same in both is no number.
+  // The owner of a collectible heap. Its number has to be above that of the owner of permanent heaps, which every other
+  // one comes after: a word that is the same in both is no number.
   HeapOwner OwnerOf(MemoryProbe& probe, const CodeSection& heap);
 
   // nullopt with an unfailed probe: no method is there (freed, or between two).

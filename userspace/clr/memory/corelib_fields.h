@@ -20,7 +20,7 @@
 
 namespace clrsampler {
 
-// What stands before the fields of an object: the address of its MethodTable.
+// The bytes before the fields of an object: the address of its MethodTable.
 inline constexpr uint32_t kObjectFields = 8;
 
 // One process. Main loop only. Borrows the runtime.

@@ -4,9 +4,10 @@
 // Time: memory says what is there now, a sample wants to know what was there then.
 //  - Code of ordinary assemblies never moves and is never replaced: what is there now was there then.
 //  - Dynamic methods and collectible assemblies are freed, and their addresses used again. Such a method names a sample
-//    only if it was seen at its address both not later than the sample and not earlier: by two readings, or by what the
-//    sampler itself noted of it at the moment of the sample (wire_code_snapshot). The code of assemblies is freed with
-//    their LoaderAllocator, all at once: what two readings find of one owner in a heap has been there all the time.
+//    only if it was seen at its address both not later than the sample and not earlier. Two readings show that, or what
+//    the sampler itself noted of it at the moment of the sample (wire_code_snapshot). The code of assemblies is freed
+//    with their LoaderAllocator, all at once: what two readings find of one owner in a heap has been there all the
+//    time.
 // So a name is right or missing, never a guess.
 //
 // How to drive it: Observe for each sample as soon as it arrives, while the code still exists; Resolve later, also
@@ -53,7 +54,7 @@ struct MemoryMethodsOptions {
   std::function<absl::StatusOr<std::unique_ptr<MemoryReader>>(const Process&)> open_memory;  // empty: TargetMemory
   // Told where a process keeps transient code, whenever that changes; may be empty. The heaps are in order.
   std::function<void(const Process&, const wire_transient_code&, std::span<const wire_transient_heap>)> transient_code;
-  // The tables of the precompiled image in whose file an address lies, from whoever has read them already; empty:
+  // The tables of the precompiled image in whose file an address lies, from a reader that has them already; empty:
   // nobody, and the comparison with CoreLib reads them for itself.
   std::function<R2rTables(const Process&, const Mapping&, uint64_t address)> tables_at;
   // Runtimes that are newer than all known ones are read as the newest of them. Names carry kUnverified.

@@ -1,4 +1,4 @@
-// What is known of one process whose runtime's memory is read. Internal to MemoryMethods.
+// All that is known of one process whose runtime's memory is read. Internal to MemoryMethods.
 #ifndef CLRSAMPLER_CLR_MEMORY_MEMORY_PROCESS_STATE_H_
 #define CLRSAMPLER_CLR_MEMORY_MEMORY_PROCESS_STATE_H_
 
@@ -58,7 +58,7 @@ struct MemoryMethods::ProcessState {
   int contradictions = 0;  // of these
   uint64_t generation = 1;
 
-  // What was read at an address after a sample of it, and the times between which it was there.
+  // The answer that was read at an address after a sample of it, and the times between which it was there.
   struct Stub {
     FrameId frame = 0;
     MonotonicTime from = MonotonicTime::Min();

@@ -11,9 +11,9 @@
 
 namespace clrsampler {
 
-// Of `code`, which was found with this layout. Each part takes two reads on x86-64, and two more for each part that it
-// is chained to; on arm64 it takes two or three. Empty: something can't be read, is damaged, or the parts contradict
-// `code`. The caller looks afterwards whether the method still stands.
+// The parts of `code`, which was found with this layout. Each part takes two reads on x86-64, and two more for each
+// part that it is chained to; on arm64 it takes two or three. Empty: something can't be read, is damaged, or the parts
+// contradict `code`. The caller looks afterwards whether the method still stands.
 std::vector<CodeUnwind> ReadUnwindParts(MemoryReader& memory, const RuntimeLayout& layout, const MethodCode& code);
 
 }  // namespace clrsampler

@@ -1,4 +1,4 @@
-// What was seen of compiled methods over time, by where they begin. Permanent ones overlap nothing; transient ones,
+// The compiled methods that were seen over time, by where they begin. Permanent ones overlap nothing; transient ones,
 // whose memory is used again, overlap those of other times in any way.
 #ifndef CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
 #define CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
@@ -11,7 +11,7 @@
 
 namespace clrsampler {
 
-// `Method` has `end`, exclusive, and `transient`. Of each address the newest one is the last; never without one.
+// `Method` has `end`, exclusive, and `transient`. The newest one of each address is the last; never without one.
 template <typename Method>
 using MethodsByStart = absl::btree_map<uint64_t, std::vector<Method>>;
 

@@ -1,4 +1,4 @@
-// Which lock a thread waits for now, and who holds it: monitors (`lock` of an ordinary object), and
+// Tells which lock a thread waits for now, and which thread holds it: monitors (`lock` of an ordinary object), and
 // System.Threading.Lock.
 //
 // Up to .NET 10 the runtime says of each thread which monitor it enters: Thread -> DebugBlockingItem on the thread's
@@ -6,7 +6,7 @@
 // says which one a thread waits for. The frames of Lock.TryEnterSlow and of what it calls hold its address all the
 // time, so it is the one Lock among their words that another thread holds. If there are several, none is told.
 //
-// An object whose header has a thin lock is not looked for: whoever waits gives it a sync block first.
+// An object whose header has a thin lock is not looked for: a thread that waits gives it a sync block first.
 #ifndef CLRSAMPLER_CLR_MEMORY_MONITOR_READER_H_
 #define CLRSAMPLER_CLR_MEMORY_MONITOR_READER_H_
 
@@ -34,8 +34,8 @@ struct LockWait {
   friend bool operator==(const LockWait&, const LockWait&) = default;
 };
 
-// The stack of a thread that waits, as addresses: from the stack pointer up to the end of the frames of the runtime's
-// own lock methods, and on to the end of the method that enters. Both empty: it is in none of these methods.
+// The stack of a thread that waits, as addresses. It goes from the stack pointer up to the end of the frames of the
+// runtime's own lock methods, and on to the end of the method that enters. Both empty: it is in none of these methods.
 struct WaitFrames {
   AddressRange inner, outer;
   bool monitor = false;  // among them is a method of Monitor

@@ -39,7 +39,7 @@ class PoolReader {
   uint64_t ItemsIn(MemoryProbe& probe, uint64_t queue);
   uint64_t ItemsOfWorkers(MemoryProbe& probe);
   uint64_t ObjectIn(MemoryProbe& probe, uint64_t object, absl::string_view field);
-  // Of an instance's field that the class must have.
+  // The place of an instance's field that the class must have.
   uint32_t Place(MemoryProbe& probe, uint64_t method_table, absl::string_view field);
 
   RuntimeMemory& runtime_;

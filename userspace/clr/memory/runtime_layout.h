@@ -1,11 +1,11 @@
 // Where the fields are in CoreCLR's own structures, for the runtime of one process.
 //
-// Offsets are bytes, for 64-bit runtimes. Base tables: measured on 8.0.30, 9.0.19, 10.0.12, 10.0.14 and 11.0.0 (x64),
-// each by naming thousands of addresses and comparing with the debugger's data access library, and on 9.0.23, 10.0.15
-// and 11.0.0 (arm64), by comparing with the runtime's perf map and jitdump. .NET 9 and newer also
-// publish a part of them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it
-// speaks, so that a newer runtime with the same contract versions works. What nobody vouches for is checked before it
-// is trusted (runtime_self_test.h).
+// Offsets are bytes, for 64-bit runtimes. The base tables are measured: on 8.0.30, 9.0.19, 10.0.12, 10.0.14 and 11.0.0
+// (x64), each by naming thousands of addresses and comparing with the debugger's data access library. On 9.0.23,
+// 10.0.15 and 11.0.0 (arm64) they are compared with the runtime's perf map and jitdump. .NET 9 and newer also publish a
+// part of them as a contract descriptor (formats/runtime/contract_descriptor.h), whose word is taken where it speaks,
+// so that a newer runtime with the same contract versions works. Facts that nobody vouches for are checked before they
+// are trusted (runtime_self_test.h).
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_LAYOUT_H_
 

@@ -3,8 +3,8 @@
 //
 //   address -> code range -> method start -> code header -> MethodDesc -> MethodTable -> module -> metadata
 //
-// It runs meanwhile, so every answer is what the memory says now. `Find` says how long an answer can be relied on:
-// a permanent method stays where it is until the process ends; a transient one (dynamic, or of a collectible assembly)
+// It runs meanwhile, so every answer is what the memory says now. `Find` says how long an answer can be relied on. A
+// permanent method stays where it is until the process ends. A transient one (dynamic, or of a collectible assembly)
 // may be gone a moment later, and its `code.identity` tells whether it still is the same.
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_MEMORY_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_MEMORY_H_
@@ -41,7 +41,7 @@ struct RuntimePlace {
   bool try_newer = false;
   // Changes the layout before it is used; for tests that show that wrong offsets give no wrong names.
   std::function<void(RuntimeLayout&)> alter_layout;
-  // The tables of the precompiled image that begins at an address, from whoever has read them already; used before
+  // The tables of the precompiled image that begins at an address, from a reader that has them already; used before
   // Attach returns. Empty, or nullptr: they are read for the test alone.
   std::function<R2rTables(uint64_t base)> tables_at;
 };
@@ -60,7 +60,7 @@ struct RuntimeMemoryCounters {
   std::array<uint64_t, kProbeFailures> failures{};  // by ProbeFailure
 };
 
-// What stands at an address.
+// The code at an address.
 struct ManagedCode {
   enum class Kind : uint8_t {
     kNone,         // not the runtime's code
@@ -92,8 +92,8 @@ class RuntimeMemory {
   // Reads what the runtime says of itself, and tests on known methods whether this reader understands it; `proven`:
   // this very build has passed the test in another process, so that a few methods will do. Errors: Unimplemented or
   // FailedPrecondition (a runtime that can't be read: the message says why), Unavailable (it has not begun yet, or is
-  // gone: try again later), Aborted (it contradicts itself, as it may while it changes: try again a few times).
-  // `copies` outlives it.
+  // gone: try again later). Aborted: it contradicts itself, as it may while it changes; try again a few times. `copies`
+  // outlives it.
   static absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(const RuntimePlace& place, MemoryReader& memory,
                                                                const MappedContentFinder& files, MetadataCopies& copies,
                                                                bool proven);
@@ -137,8 +137,8 @@ class RuntimeMemory {
   // The one that holds the address; absent: none does.
   std::optional<TransientHeap> TransientHeapAt(uint64_t address);
 
-  // Whose heap a method of a collectible assembly was compiled to; its code need not be published yet. nullopt: it is
-  // no such method, or that could not be read.
+  // The owner of the heap that a method of a collectible assembly was compiled to; its code need not be published yet.
+  // nullopt: it is no such method, or that could not be read.
   std::optional<HeapOwner> OwnerOfAssembly(uint64_t entry, uint64_t method_desc);
 
   // The same of what lies in the heap that holds the address, by one of its first methods. nullopt: those are no such
@@ -168,7 +168,7 @@ class RuntimeMemory {
   uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
   void RefreshVersionTable();
 
-  // What Find found of methods that are never freed, by address: unwind data of the same address is read next.
+  // The answers of Find about methods that are never freed, by address: unwind data of the same address is read next.
   static constexpr size_t kMaxRecent = 256;
   absl::flat_hash_map<uint64_t, RuntimeCode> recent_;
   const RuntimePlace place_;

@@ -82,7 +82,7 @@ class RuntimeModules {
  private:
   using ModuleMap = absl::flat_hash_map<uint64_t, std::shared_ptr<const RuntimeModule>>;
   static constexpr size_t kMaxModules = 65536;
-  // Of all copies that are held for one process; a compressed bundle's framework has 10 MB.
+  // The size of all copies that are held for one process; a compressed bundle's framework has 10 MB.
   static constexpr uint64_t kMaxCopiedBytes = uint64_t{128} << 20;
 
   std::unique_ptr<RuntimeModule> Load(MemoryProbe& probe, uint64_t address);

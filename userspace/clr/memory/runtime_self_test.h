@@ -22,7 +22,7 @@ struct SelfTestReport {
   size_t generic_types = 0;    // of these: with type arguments
   size_t generic_methods = 0;  // with method arguments
   // Compiled generic methods of which, where method arguments are read, there were as many types as their metadata
-  // declares; no name to compare with. What else a method points to is no list of types.
+  // declares; no name to compare with. Anything else that a method points to is no list of types.
   size_t plausible_arguments = 0;
   // Enough of each kind to know that arguments are read from the right place.
   bool proves_method_arguments() const { return generic_methods >= 3 || plausible_arguments >= kEnoughPlausible; }
@@ -30,7 +30,7 @@ struct SelfTestReport {
   static constexpr size_t kEnoughPlausible = 8;
 };
 
-// Of this assembly methods are compared: it is in every process and refers to no other one.
+// Methods of this assembly are compared: it is in every process and refers to no other one.
 constexpr absl::string_view kCoreLib = "System.Private.CoreLib";
 
 // Precompiled methods by RVA of their entry point; `name_of(i)` is what memory says of the i-th. nullopt: not readable

@@ -4,8 +4,8 @@
 // docs/design/datacontracts/RuntimeTypeSystem.md; compared with the debugger's data access library on 8.0.30, 9.0.19,
 // 10.0.12 and 10.0.14. Texts are the CLR's own ("System.Func`2[System.Int32,System.__Canon]", "System.Byte&").
 //
-// Everything that can be checked is: the TypeDef that owns the method in the metadata must be the one that the
-// MethodTable names, and the numbers of generic arguments must be those that the metadata declares.
+// Everything that can be checked is. The TypeDef that owns the method in the metadata must be the one that the
+// MethodTable names. The numbers of generic arguments must be those that the metadata declares.
 #ifndef CLRSAMPLER_CLR_MEMORY_RUNTIME_TYPES_H_
 #define CLRSAMPLER_CLR_MEMORY_RUNTIME_TYPES_H_
 
@@ -87,7 +87,7 @@ class RuntimeTypes {
   uint64_t DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
 
   void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
-  // Which of an async method's bodies it is.
+  // The body of an async method that it is.
   void NameArrayMethod(MemoryProbe& probe, uint16_t slot, const MethodTableBlock& table, bool transient,
                        RuntimeMethod& method);
   void NameMethodArguments(MemoryProbe& probe, const MethodDescBlock& desc, const RuntimeModule& module, uint32_t rid,

@@ -13,7 +13,7 @@
 
 namespace clrsampler::x64 {
 
-// What begins at the first of `bytes`; nullopt: another thing, or not all of it is there.
+// The stub that begins at the first of `bytes`; nullopt: another thing, or not all of it is there.
 std::optional<StubMatch> CallCountingStub(std::span<const std::byte> bytes);
 std::optional<StubMatch> DelegateShuffleThunk(std::span<const std::byte> bytes);
 std::optional<StubMatch> InstantiatingStub(std::span<const std::byte> bytes);  // or an UnboxingStub

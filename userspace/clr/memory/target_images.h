@@ -1,5 +1,5 @@
-// What is mapped where in one process, data included: the process table knows executable mappings only, and a managed
-// assembly without precompiled code has none.
+// All mappings of one process, data included: the process table knows executable mappings only, and a managed assembly
+// without precompiled code has none.
 #ifndef CLRSAMPLER_CLR_MEMORY_TARGET_IMAGES_H_
 #define CLRSAMPLER_CLR_MEMORY_TARGET_IMAGES_H_
 

@@ -22,9 +22,9 @@ class TransientHeaps {
   // The heaps are in order.
   using Publish = std::function<void(const wire_transient_code&, std::span<const wire_transient_heap>)>;
 
-  // To be called often: looks for heaps when mappings have changed since the last time, less and less often while there
-  // is nothing new, and at once when memory for code begins where none began before, or when Met asks for it. Where the
-  // heaps begin that it tells of for the first time.
+  // To be called often. It looks for heaps when mappings have changed since the last time, and less and less often
+  // while there is nothing new. It looks at once when memory for code begins where none began before, or when Met asks
+  // for it. Where the heaps begin that it tells of for the first time.
   std::vector<uint64_t> Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now,
                              const Publish& publish);
   // A sample met code that can be freed; it may lie in a heap that was not told of.
@@ -33,7 +33,7 @@ class TransientHeaps {
   bool Compiled(RuntimeMemory& runtime, uint64_t entry, const Publish& publish);
 
  private:
-  // Of those that the sampler was told of; nullptr: none holds the address.
+  // The heap among those that the sampler was told of; nullptr: none holds the address.
   const wire_transient_heap* HeapAt(uint64_t address) const;
   bool NoteBeginnings(const MappingTable& mappings, uint64_t seen);
   // True: they are others than the last time.

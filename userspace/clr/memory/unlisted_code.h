@@ -30,7 +30,7 @@ class UnlistedCode {
 
   explicit UnlistedCode(ImageFiles& images) : images_(images) {}
 
-  // What holds `address`, by reading the memory around it as far as `mapping` goes. The runtime's image is in
+  // Finds what holds `address`, by reading the memory around it as far as `mapping` goes. The runtime's image is in
   // `image`; `build` tells it from others. nullopt: nothing that is known, or it can't be read.
   std::optional<Found> Find(const Process& process, const Mapping& image, const std::string& build,
                             RuntimeMemory& runtime, const Mapping& mapping, uint64_t address);

@@ -1,8 +1,8 @@
-// What a lease file says: enough to undo, by another process and later, what was switched on in a target.
+// The content of a lease file: enough to undo, by another process and later, what was switched on in a target.
 //
 // Lines of text, "KEY VALUE...", the first one naming the format. Files are added as lines behind it once they are
-// known, so that no byte that was synced is ever written again; a last line without its end is one whose writer was
-// killed and is left out.
+// known, so that no byte that was synced is ever written again. A last line without its end is one whose writer was
+// killed. It is left out.
 #ifndef CLRSAMPLER_CLR_PERF_MAP_LEASE_RECORD_H_
 #define CLRSAMPLER_CLR_PERF_MAP_LEASE_RECORD_H_
 
@@ -25,7 +25,7 @@ struct LeasedFile {
 };
 
 struct LeaseRecord {
-  // Whose it is. That the owner is dead is seen by the lock on the file, which dies with it; these are for the guard
+  // The owner. The lock on the file, which dies with the owner, shows that the owner is dead. These are for the guard
   // and for people.
   uint32_t agent_pid = 0;
   uint64_t agent_start_ticks = 0;

@@ -1,7 +1,7 @@
 // Undoes what a killed run left switched on, and the guard process that does so at once.
 //
-// The guard is this program, run again as `clrsampler lease-guard` when the first perf map is about to be switched on:
-// a forked copy of the agent would hold its memory and descriptors for the whole run, and could do little between fork
+// The guard is this program, run again as `clrsampler lease-guard` when the first perf map is about to be switched on.
+// A forked copy of the agent would hold its memory and descriptors for the whole run, and could do little between fork
 // and exec. It waits for the end of a pipe, which comes when the agent ends, in whatever way; a parent-death signal
 // would come for the thread that forked, too, and be lost by setuid. After an orderly end there is nothing to do. A
 // guard that is killed as well leaves the work to the next run.

@@ -1,10 +1,10 @@
 // The directory in which leases lie, and the lock that says whether their owner lives.
 //
 // A lease file is locked (flock) by the run that wrote it for as long as that run lives; the kernel drops the lock with
-// the process, however it ended. So "its owner is dead" needs no pid, and whoever takes the lock over is the only one
-// to repair. A file gets its name only when its content is on disk and locked, and never over another lease of the same
-// process. The directory must be ours and closed to others: its files say what a process with root's rights shall
-// remove.
+// the process, however it ended. So "its owner is dead" needs no pid, and the process that takes the lock over is the
+// only one to repair. A file gets its name only when its content is on disk and locked, and never over another lease of
+// the same process. The directory must be ours and closed to others: its files say what a process with root's rights
+// shall remove.
 #ifndef CLRSAMPLER_CLR_PERF_MAP_LEASE_STORE_H_
 #define CLRSAMPLER_CLR_PERF_MAP_LEASE_STORE_H_
 
@@ -48,8 +48,8 @@ class LeaseStore {
   // On disk, locked and under its name when it returns. AlreadyExists: there is a lease on that process.
   absl::StatusOr<Lease> Create(const LeaseRecord& record);
 
-  // Leases whose owner is dead, now ours. What a dead writer did not finish is removed on the way: nothing was sent
-  // before it was.
+  // Leases whose owner is dead, now ours. Files that a dead writer did not finish are removed on the way: nothing was
+  // sent before they were.
   std::vector<Lease> TakeDead();
 
   // Whether there is a lease on that process.

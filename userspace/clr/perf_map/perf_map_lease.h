@@ -1,11 +1,11 @@
 // Switches perf maps on in running .NET 8+ processes, over their diagnostics sockets, and off again whatever happens.
 //
-// "What we switched on we switch off and delete." Before the request is sent, a lease lies on disk (lease_store.h) and
-// a guard process watches us (lease_repair.h); so SIGKILL at any moment leaves nothing behind that is not repaired,
-// within moments by the guard, or by the next run. A map that the target's user or another tool has is never touched
-// (perf_map_target.h), a runtime that is still starting neither, and a process loses a map that grows beyond a size or
-// is on for longer than a time. One limit can't be lifted: the protocol has no owner, so if another tool switches the
-// same map on while ours is, our Disable ends both.
+// "Everything that we switched on we switch off and delete." Before the request is sent, a lease lies on disk
+// (lease_store.h) and a guard process watches us (lease_repair.h). So SIGKILL at any moment leaves nothing behind that
+// is not repaired, within moments by the guard, or by the next run. A map that the target's user or another tool has is
+// never touched (perf_map_target.h), and neither is a runtime that is still starting. A process loses a map that grows
+// beyond a size or is on for longer than a time. One limit can't be lifted: the protocol has no owner, so if another
+// tool switches the same map on while ours is, our Disable ends both.
 //
 // How to drive it: Start once; Poll at each iteration of the loop; Finish when the last name has been read. Each
 // process goes through

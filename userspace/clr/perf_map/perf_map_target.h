@@ -1,5 +1,5 @@
-// What /proc and the files of a process say about its perf map: whether its runtime is up, whether somebody else has
-// switched a map on, where it lies, and which files are the ones that we caused.
+// Reads what /proc and the files of a process say about its perf map: whether its runtime is up, whether somebody else
+// has switched a map on, where it lies, and which files are ours.
 //
 // Everything here reads, under limits; only RemoveLeasedFiles changes something. In doubt the answer is the one that
 // leaves a target alone.
@@ -46,8 +46,8 @@ bool EnvironmentEnablesMap(absl::string_view proc_root, uint32_t tgid);
 enum class MapOpen { kYes, kNo, kUnknown };
 MapOpen HasMapOpen(absl::string_view proc_root, const TargetIdentity& target);
 
-// Of a process without a diagnostics server: whether no runtime writes a map there either. After exec the map's
-// descriptor stays open, and nobody writes to it.
+// Whether no runtime writes a map in a process without a diagnostics server either. After exec the map's descriptor
+// stays open, and nobody writes to it.
 bool HasNoRuntime(absl::string_view proc_root, const TargetIdentity& target);
 
 // The record of a lease on this process, without files. Our own numbers come from `proc_root`/self.

@@ -1,5 +1,5 @@
-// What is known of the stack before an instruction: the state of the data-flow analysis, and how an instruction changes
-// it.
+// The knowledge about the stack before an instruction: the state of the data-flow analysis, and how an instruction
+// changes it.
 #ifndef CLRSAMPLER_FORMATS_ELF_ABSTRACT_STATE_H_
 #define CLRSAMPLER_FORMATS_ELF_ABSTRACT_STATE_H_
 

@@ -18,7 +18,7 @@ struct FileOffset {
   friend constexpr auto operator<=>(FileOffset, FileOffset) = default;
 };
 
-// What the image's own tables hold: symbols, unwind tables, relocations. Before relocation, so not an address of a
+// An address in the image's own tables: symbols, unwind tables, relocations. Before relocation, so not an address of a
 // process.
 struct VirtualAddress {
   uint64_t value = 0;
@@ -34,8 +34,8 @@ struct LoadSegment {
   bool executable = false;
 };
 
-// An offset may lie in two segments, when an image gives the same file page to two of them: the executable one is
-// meant, since what is asked for is code.
+// An offset may lie in two segments, when an image gives the same file page to two of them. The executable one is
+// meant, since callers ask about code.
 std::optional<VirtualAddress> ToVirtualAddress(std::span<const LoadSegment> segments, FileOffset offset);
 std::optional<FileOffset> ToFileOffset(std::span<const LoadSegment> segments, VirtualAddress address);
 

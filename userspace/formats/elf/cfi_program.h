@@ -18,13 +18,13 @@
 
 namespace clrsampler {
 
-// What a CIE says about all its functions. Immutable after construction.
+// The words of a CIE about all its functions. Immutable after construction.
 class CfiProgram {
  public:
-  // The longest program that is run: a look-up in a hostile image costs no more than this. Of 524 libraries of Debian
-  // 12 and .NET, the longest has 9,984 bytes.
+  // The longest program that is run: a look-up in a hostile image costs no more than this. The longest of 524 libraries
+  // of Debian 12 and .NET has 9,984 bytes.
   static constexpr size_t kMaxInstructionBytes = 64 * 1024;
-  // What a CIE says before the function's own: some 6 bytes.
+  // The instructions of a CIE before the function's own: some 6 bytes.
   static constexpr size_t kMaxCommonBytes = 4096;
   // DW_CFA_remember_state within one another; compilers need one or two.
   static constexpr size_t kMaxRemembered = 64;

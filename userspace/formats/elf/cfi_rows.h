@@ -1,6 +1,6 @@
-// What an ELF image says about stepping out of its functions, in a form that a sampler can use: rows of Call Frame
-// Information (DWARF 5, 6.4; LSB 5.0 "Exception Frames"; x86-64 psABI 3.6; AArch64 DWARF ABI), reduced to the stack and
-// frame pointer, and for leaves to any register: what samples carry.
+// The data of an ELF image for stepping out of its functions, in a form that a sampler can use: rows of Call Frame
+// Information. They are reduced to the registers that samples carry: the stack and frame pointer, and for leaves any
+// register. Sources: DWARF 5, 6.4; LSB 5.0 "Exception Frames"; x86-64 psABI 3.6; AArch64 DWARF ABI.
 #ifndef CLRSAMPLER_FORMATS_ELF_CFI_ROWS_H_
 #define CLRSAMPLER_FORMATS_ELF_CFI_ROWS_H_
 

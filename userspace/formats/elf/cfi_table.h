@@ -1,9 +1,9 @@
-// Which CFI row holds at an address of an image.
+// Finds the CFI row that holds at an address of an image.
 //
 // Normally the row is found when it is asked for: .eh_frame_hdr is searched and one function's instructions are run
 // over the mapped file. That takes 0.2 to 0.5 us (tests/bench/cfi_bench) and no memory, and starts at once. Images
 // without .eh_frame_hdr, and .debug_frame, are compiled into a sorted table when they are opened: 10 ms a megabyte, 6
-// bytes a row, 0.02 to 0.15 us a look-up. Of 524 libraries of a Debian 12 machine and of .NET 8 to 10, all that have
+// bytes a row, 0.02 to 0.15 us a look-up. In 524 libraries of a Debian 12 machine and of .NET 8 to 10, all that have
 // functions in .eh_frame have every one of them in .eh_frame_hdr.
 #ifndef CLRSAMPLER_FORMATS_ELF_CFI_TABLE_H_
 #define CLRSAMPLER_FORMATS_ELF_CFI_TABLE_H_

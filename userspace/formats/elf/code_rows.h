@@ -2,7 +2,7 @@
 //
 // musl's libc.so is such code: its build leaves unwind tables and frame pointers out. A function is followed from its
 // first instruction, where the return address is on top of the stack, along all its paths; each instruction adds what
-// it does to sp and rbp. What that gives is believed only where it is proved:
+// it does to sp and rbp. The result is believed only where it is proved:
 //  - all paths to an instruction say the same of it;
 //  - each path out of the function, a `ret` or a jump to another function, leaves sp where it was, and rbp the
 //  caller's.
@@ -14,8 +14,8 @@
 // A thread begins in code that takes its return address off the stack and never returns (musl: __clone). Such code is
 // the outermost frame, and its row says so.
 //
-// Of glibc, libstdc++ and the runtimes, whose own tables are the truth, tests/unit/formats/elf/code_rows_test.cc says
-// how much gets a row, and that no row is wrong.
+// glibc, libstdc++ and the runtimes have tables of their own, which are the truth.
+// tests/unit/formats/elf/code_rows_test.cc says how much of them gets a row, and that no row is wrong.
 #ifndef CLRSAMPLER_FORMATS_ELF_CODE_ROWS_H_
 #define CLRSAMPLER_FORMATS_ELF_CODE_ROWS_H_
 

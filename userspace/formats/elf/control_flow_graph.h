@@ -40,7 +40,7 @@ struct ControlFlowGraph {
   }
 };
 
-// What passes over the code learn for those that follow.
+// The facts that passes over the code learn for those that follow.
 struct CallKnowledge {
   absl::flat_hash_set<CodeIndex> called, no_return, returning;  // functions
   absl::flat_hash_set<uint64_t> tables;                         // addresses of data that code takes

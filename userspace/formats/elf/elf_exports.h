@@ -1,4 +1,4 @@
-// What an image exports, looked up by name as the dynamic linker does it: through the GNU hash table.
+// The exports of an image, looked up by name as the dynamic linker does it: through the GNU hash table.
 //
 // Format: "DT_GNU_HASH" as binutils' ld and lld write it (System V gABI supplement; glibc:elf/dl-lookup.c). A miss,
 // the usual case when all images of a host are asked, touches one word of the Bloom filter. Without such a table
@@ -23,7 +23,8 @@ class ElfExports {
   std::optional<ElfSymbol> Find(absl::string_view name) const;
 
  private:
-  // What a chain or a table without hash is walked at most: libraries of a browser export some 100,000 symbols.
+  // The most entries of a chain or a table without hash that are walked: libraries of a browser export some 100,000
+  // symbols.
   static constexpr size_t kMaxSteps = 2'000'000;
 
   std::optional<ElfSymbol> FindByHash(absl::string_view name) const;

@@ -1,15 +1,14 @@
-// Which function of an image an address belongs to: a compact sorted index over its symbol tables.
+// Finds the function of an image that an address belongs to: a compact sorted index over its symbol tables.
 //
-// Which symbol wins:
-//  - Of several that cover an address, the one that starts last: a function inside another one's range is the nearer
-//  truth.
-//  - Of several that start there (aliases), in this order: a function before a plain label; global or weak before
-//  local;
-//    fewer leading underscores ("malloc", not "__libc_malloc"); global before weak; the shorter name; the lower bytes
-//    (of the first 256).
+// The symbol that wins:
+//  - Where several cover an address, the one that starts last: a function inside another one's range is the nearer
+//    truth.
+//  - Where several start there (aliases), the first by these rules. A function comes before a plain label, and global
+//    or weak before local. Then fewer leading underscores count ("malloc", not "__libc_malloc"), global before weak,
+//    the shorter name, and the lower bytes (of the first 256).
 //  - A symbol without size (hand-written assembly) counts only where no sized symbol does. It ends at the next symbol,
 //    with its function in .eh_frame_hdr, at the next function start there, or at the end of its section, whichever
-//    comes first. Without .symtab other functions may lie behind it that are not exported, and it goes only as far as
+//    comes first. Without .symtab other functions may lie behind it that are not exported. Then it goes only as far as
 //    its instructions lead without a call (x86-64), or has no name if nothing but the end of the section ends it
 //    (arm64). So musl's memset does not lend its name to __syscall_cp_asm, where threads wait.
 // An address that no symbol covers has no name, never a neighbour's.

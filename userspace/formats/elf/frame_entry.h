@@ -1,8 +1,8 @@
 // The entries of .eh_frame and .debug_frame (LSB 5.0 core, "Exception Frames"; DWARF 5, 6.4.1).
 //
-// The two differ in little: in .eh_frame a CIE has id 0 and an FDE counts back to its CIE, addresses are encoded as the
-// augmentation says; in .debug_frame the id of a CIE is all ones, an FDE gives the CIE's offset in the section, 64-bit
-// entries have 64-bit ids, and addresses are absolute.
+// The two differ in little. In .eh_frame a CIE has id 0 and an FDE counts back to its CIE, and addresses are encoded as
+// the augmentation says. In .debug_frame the id of a CIE is all ones, an FDE gives the CIE's offset in the section,
+// 64-bit entries have 64-bit ids, and addresses are absolute.
 #ifndef CLRSAMPLER_FORMATS_ELF_FRAME_ENTRY_H_
 #define CLRSAMPLER_FORMATS_ELF_FRAME_ENTRY_H_
 

@@ -1,4 +1,4 @@
-// Which code the line tables of a file are about (.debug_line, DWARF 5, segment 6.2), without their lines.
+// Tells which code the line tables of a file are about (.debug_line, DWARF 5, segment 6.2), without their lines.
 //
 // The state machine is followed for addresses alone: 2 ns a row, where decoding all of a row takes 70 ns (libdw 0.188).
 // So one table can be found and decoded for an address, without the units (.debug_info), which are the larger part of

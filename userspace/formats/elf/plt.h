@@ -1,4 +1,4 @@
-// Which function a stub of the procedure linkage table jumps to (x86-64 psABI 5.2, arm64 ELF ABI).
+// Finds the function that a stub of the procedure linkage table jumps to (x86-64 psABI 5.2, arm64 ELF ABI).
 #ifndef CLRSAMPLER_FORMATS_ELF_PLT_H_
 #define CLRSAMPLER_FORMATS_ELF_PLT_H_
 

@@ -1,5 +1,5 @@
-// Which instructions of a control flow graph are believed: refuses functions that contradict each other, and proves the
-// rest.
+// Decides which instructions of a control flow graph are believed: refuses functions that contradict each other, and
+// proves the rest.
 #ifndef CLRSAMPLER_FORMATS_ELF_REACHABILITY_H_
 #define CLRSAMPLER_FORMATS_ELF_REACHABILITY_H_
 
@@ -18,8 +18,8 @@ void RefuseOverlaps(const CodeAreas& code, ControlFlowGraph& graph);
 // By function, for those that stand for all that share their code.
 std::vector<bool> RefusedFunctions(const ControlFlowGraph& graph);
 
-// Which instructions are proved: those that lead to where the function returns, and those that its first one leads to
-// by way of nothing but functions that return. By index: bits of Proof.
+// Finds the instructions that are proved: those that lead to where the function returns, and those that its first one
+// leads to by way of nothing but functions that return. By index: bits of Proof.
 std::vector<uint8_t> Prove(const CodeAreas& code, const ControlFlowGraph& graph, const CallKnowledge& known,
                            const std::vector<bool>& refused);
 

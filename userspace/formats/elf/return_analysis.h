@@ -1,4 +1,4 @@
-// Which functions return: directly, or by way of functions that they continue in.
+// Finds the functions that return: directly, or by way of functions that they continue in.
 #ifndef CLRSAMPLER_FORMATS_ELF_RETURN_ANALYSIS_H_
 #define CLRSAMPLER_FORMATS_ELF_RETURN_ANALYSIS_H_
 

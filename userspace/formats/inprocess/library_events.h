@@ -1,5 +1,5 @@
-// What records of the profiler library mean: their names, which fields their values are, and what of the runtime must
-// be listened to for them. The names are those of docs/events.md where events of other sources have the same meaning.
+// Explains records of the profiler library: their names, which fields their values are, and what of the runtime must be
+// listened to for them. The names are those of docs/events.md where events of other sources have the same meaning.
 #ifndef CLRSAMPLER_FORMATS_INPROCESS_LIBRARY_EVENTS_H_
 #define CLRSAMPLER_FORMATS_INPROCESS_LIBRARY_EVENTS_H_
 
@@ -47,7 +47,7 @@ uint64_t LibraryKindsOf(absl::string_view name);
 // and for each stopped thread, and maps.
 uint64_t UsualLibraryKinds();
 
-// What the runtime must be asked for: COR_PRF_MONITOR and COR_PRF_HIGH_MONITOR.
+// The events that the runtime must be asked for: COR_PRF_MONITOR and COR_PRF_HIGH_MONITOR.
 struct LibraryDemand {
   uint32_t low = 0;
   uint32_t high = 0;

@@ -45,8 +45,8 @@ struct JitdumpLoad {
   uint64_t code_index = 0;
   absl::string_view name;    // valid during the call only
   uint64_t name_offset = 0;  // in the file
-  // What follows the name up to the end of the record: the code, or nothing. The end is total_size and never code_size:
-  // since dotnet/runtime#122274 (10.0.13) the records of stub blocks announce a code_size and carry no code.
+  // The bytes between the name and the end of the record: the code, or nothing. The end is total_size and never
+  // code_size: since dotnet/runtime#122274 (10.0.13) the records of stub blocks announce a code_size and carry no code.
   uint64_t body_offset = 0;
   uint64_t body_bytes = 0;
 };

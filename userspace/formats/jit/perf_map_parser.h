@@ -8,10 +8,10 @@
 // NUL ends a name (signatures of dynamic methods can hold one). A line that does not fit is counted and skipped: a perf
 // map is often damaged, by a full disk or by two writers, and the other lines are still good.
 //
-// Glued lines: .NET 8 to 10 write as many bytes of a line as it has UTF-16 units, so that a name that is not ASCII
-// loses its last bytes, the end of line first, and the next line follows without one (seen with 8.0.30, 9.0.19
-// and 10.0.14). "0xSTART SIZE " behind a byte from 0x80 up therefore begins a line. Some of those bytes are always left
-// before it: a character of N bytes loses at most two thirds of N.
+// Glued lines: .NET 8 to 10 write as many bytes of a line as it has UTF-16 units. So a name that is not ASCII loses its
+// last bytes, the end of line first, and the next line follows without one (seen with 8.0.30, 9.0.19 and 10.0.14).
+// "0xSTART SIZE " behind a byte from 0x80 up therefore begins a line. Some of those bytes are always left before it: a
+// character of N bytes loses at most two thirds of N.
 #ifndef CLRSAMPLER_FORMATS_JIT_PERF_MAP_PARSER_H_
 #define CLRSAMPLER_FORMATS_JIT_PERF_MAP_PARSER_H_
 

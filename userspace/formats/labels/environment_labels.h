@@ -1,4 +1,4 @@
-// What the environment of a process says it is called: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, POD_NAME and
+// The names that the environment of a process gives it: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, POD_NAME and
 // POD_NAMESPACE.
 //
 // Source: the OpenTelemetry specification, configuration/sdk-environment-variables.md and resource/sdk.md. The list is

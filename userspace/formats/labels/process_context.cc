@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
+#include "formats/labels/field_bytes.h"
 #include "protozero/exception.hpp"
 #include "protozero/pbf_message.hpp"
 
@@ -23,23 +24,6 @@ enum class Context : protozero::pbf_tag_type { kResource = 1 };
 enum class Resource : protozero::pbf_tag_type { kAttributes = 1 };
 enum class KeyValue : protozero::pbf_tag_type { kKey = 1, kValue = 2 };
 enum class AnyValue : protozero::pbf_tag_type { kString = 1 };
-
-// The last field of this number that holds bytes, as protobuf has it.
-template <typename Fields>
-std::optional<data_view> BytesOf(data_view bytes, Fields field) {
-  std::optional<data_view> found;
-  pbf_message<Fields> message(bytes);
-  while (message.next()) {
-    if (message.tag() == field && message.wire_type() == pbf_wire_type::length_delimited) {
-      found = message.get_view();
-    } else {
-      message.skip();
-    }
-  }
-  return found;
-}
-
-absl::string_view TextOf(data_view bytes) { return {bytes.data(), bytes.size()}; }
 
 void AddAttribute(data_view attribute, ProcessLabels& labels) {
   const std::optional<data_view> name = BytesOf(attribute, KeyValue::kKey);

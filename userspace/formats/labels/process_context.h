@@ -1,6 +1,6 @@
 // The process context: attributes that a program publishes about itself in its own memory.
 //
-// Source: open-telemetry/opentelemetry-specification, oteps/profiles/4719-process-ctx.md, version 2 of the header. Of
+// Source: open-telemetry/opentelemetry-specification, oteps/profiles/4719-process-ctx.md, version 2 of the header. In
 // the payload only texts among the resource's attributes are read.
 #ifndef CLRSAMPLER_FORMATS_LABELS_PROCESS_CONTEXT_H_
 #define CLRSAMPLER_FORMATS_LABELS_PROCESS_CONTEXT_H_
@@ -30,7 +30,7 @@ struct ContextHeader {
 // InvalidArgument: no header of this version. ResourceExhausted: the payload is too large.
 absl::StatusOr<ContextHeader> ParseContextHeader(std::span<const std::byte> bytes);
 
-// InvalidArgument: the bytes are no protobuf message. Of an attribute that is there twice the first one counts.
+// InvalidArgument: the bytes are no protobuf message. Where an attribute is there twice, the first one counts.
 absl::StatusOr<ProcessLabels> ParseContextPayload(std::span<const std::byte> bytes);
 
 }  // namespace clrsampler

@@ -6,8 +6,8 @@ namespace clrsampler {
 namespace {
 
 constexpr std::array<absl::string_view, kLabelKeys> kNames = {
-    "service.name",       "service.namespace", "service.version",    "deployment.environment.name",
-    "k8s.namespace.name", "k8s.pod.name",      "k8s.container.name",
+    "service.name", "service.namespace",  "service.version",      "deployment.environment.name", "k8s.namespace.name",
+    "k8s.pod.name", "k8s.container.name", "container.image.name", "container.image.tags",
 };
 // Its name in the conventions before 1.27, which many programs still set.
 constexpr absl::string_view kOldEnvironment = "deployment.environment";
@@ -55,6 +55,11 @@ void ProcessLabels::DropPlace() {
        {LabelKey::kKubernetesNamespace, LabelKey::kKubernetesPod, LabelKey::kKubernetesContainer}) {
     values_[static_cast<size_t>(key)].clear();
   }
+  DropImage();
+}
+
+void ProcessLabels::DropImage() {
+  for (const LabelKey key : {LabelKey::kImageName, LabelKey::kImageTag}) values_[static_cast<size_t>(key)].clear();
 }
 
 }  // namespace clrsampler

@@ -1,7 +1,7 @@
-// What a process is called, in the words of OpenTelemetry's semantic conventions.
+// The names of a process, in the words of OpenTelemetry's semantic conventions.
 //
 // The set of names is fixed, and none of them is different for each process: no pid, no start time and no
-// "service.instance.id". A value is a claim of the process. It says nothing about any other process.
+// "service.instance.id". A value is a claim of the process, or comes from the container runtime of its node.
 #ifndef CLRSAMPLER_FORMATS_LABELS_PROCESS_LABELS_H_
 #define CLRSAMPLER_FORMATS_LABELS_PROCESS_LABELS_H_
 
@@ -24,8 +24,10 @@ enum class LabelKey : uint8_t {
   kKubernetesNamespace,
   kKubernetesPod,
   kKubernetesContainer,
+  kImageName,
+  kImageTag,
 };
-inline constexpr size_t kLabelKeys = 7;
+inline constexpr size_t kLabelKeys = 9;
 inline constexpr size_t kMaxLabelBytes = 253;  // a DNS name
 
 absl::string_view LabelName(LabelKey key);                        // "service.name"
@@ -41,8 +43,9 @@ class ProcessLabels {
   void Set(LabelKey key, absl::string_view value);
   // Takes what is not known here. Sources are asked in the order of their precedence.
   void FillFrom(const ProcessLabels& other);
-  // Forgets what says where the process runs, which is nonsense of a process outside of containers.
+  // Forgets what says where the process runs, which is nonsense of a process outside of containers: the image, too.
   void DropPlace();
+  void DropImage();
   bool empty() const { return *this == ProcessLabels(); }
 
   template <typename Visitor>

@@ -1,5 +1,6 @@
-// What YAML and JSON texts have in common: maps, lists and scalars, one after the other. The document's keys and their
-// order are known to document_writer.cc and document_reader.cc only, the syntax to yaml_text.cc and json_text.cc only.
+// The elements that YAML and JSON texts have in common: maps, lists and scalars, one after the other. The document's
+// keys and their order are known to document_writer.cc and document_reader.cc only, the syntax to yaml_text.cc and
+// json_text.cc only.
 #ifndef CLRSAMPLER_FORMATS_MIP_DOCUMENT_EVENTS_H_
 #define CLRSAMPLER_FORMATS_MIP_DOCUMENT_EVENTS_H_
 

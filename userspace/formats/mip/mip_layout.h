@@ -1,4 +1,4 @@
-// What the three MIP files have in common: their header, and in which of three layouts they are written.
+// The parts that the three MIP files have in common: their header, and in which of three layouts they are written.
 //
 // Machine IR Profiles: .mipraw is the counter section of an instrumented program as it was dumped, .mipmap says which
 // function and which blocks each counter belongs to, .mip is the profile that both make. Three layouts call themselves
@@ -17,8 +17,8 @@
 
 namespace clrsampler {
 
-// What was counted: bits of the header's ProfileType. Coverage and counts are different records, so a program is
-// instrumented for one of them.
+// The things that were counted: bits of the header's ProfileType. Coverage and counts are different records, so a
+// program is instrumented for one of them.
 inline constexpr uint32_t kMipFunctionCoverage = 0x1;
 inline constexpr uint32_t kMipBlockCoverage = 0x2;  // besides one of the others
 inline constexpr uint32_t kMipTimestamp = 0x4;

@@ -42,8 +42,8 @@ struct MipMerge {
 };
 
 // Adds the profile in the bytes of a .mip file. Functions are the same if name, graph, size and blocks are; of several
-// such the first belongs to the first, by address. Those that only one has stay. Of addresses that differ the smaller
-// one stays: they are of different builds. Associative and commutative, the order of the functions included.
+// such the first belongs to the first, by address. Those that only one has stay. Where addresses differ the smaller one
+// stays: they are of different builds. Associative and commutative, the order of the functions included.
 //
 // Refused are: another module, unless `any_module`; coverage into counts and the reverse (kFailedPrecondition).
 absl::StatusOr<MipMerge> MergeMip(MipProfile& profile, std::span<const std::byte> other_file, bool any_module = false);

@@ -1,4 +1,4 @@
-// What a profile says as a whole: the order in which its functions first ran, and its totals.
+// The facts about a profile as a whole: the order in which its functions first ran, and its totals.
 #ifndef CLRSAMPLER_FORMATS_MIP_MIP_ORDER_H_
 #define CLRSAMPLER_FORMATS_MIP_MIP_ORDER_H_
 
@@ -10,7 +10,7 @@
 namespace clrsampler {
 
 // Functions that ran, by the average of their first-call ordinals (timestamp_sum / merge_count, compared exactly):
-// indexes in profile.functions. Of equal ones the order of the file stays; in a profile of coverage all are equal.
+// indexes in profile.functions. Equal ones stay in the order of the file; in a profile of coverage all are equal.
 std::vector<uint32_t> MipFunctionOrder(const MipProfile& profile);
 
 struct MipTotals {

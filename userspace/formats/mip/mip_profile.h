@@ -83,7 +83,7 @@ struct MipProfile {
   }
 };
 
-// What is said of a function that is added; views are only read during Add.
+// The facts about a function that is added; views are only read during Add.
 struct NewMipFunction {
   absl::string_view name;
   uint64_t raw_offset = 0;

@@ -1,6 +1,6 @@
 // Reads .mip files in all three layouts.
 //
-// Which layout it is, the header does not tell: documented and LLVM's differ only in the records. The reader walks the
+// The header does not tell which layout it is: documented and LLVM's differ only in the records. The reader walks the
 // file both ways; the right one ends exactly at a table of names that fits. If both should, the one whose signatures
 // are those of the names wins.
 #ifndef CLRSAMPLER_FORMATS_MIP_MIP_READER_H_

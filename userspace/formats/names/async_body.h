@@ -1,6 +1,6 @@
 // Several bodies of code that are one method to the people who wrote it. Since .NET 11 an async method has no state
-// machine (runtime async): the runtime compiles a body that returns the result, a thunk that returns a task for callers
-// that do not await, and a stub that resumes what was suspended. For a method that is not async the thunk is the other
+// machine (runtime async). The runtime compiles a body that returns the result, a thunk that returns a task for callers
+// that do not await, and a stub that resumes a suspended body. For a method that is not async the thunk is the other
 // way round. In a stack the thunk and the stub stand directly above the body they call, under the same name.
 //
 // Pure. Source: src/coreclr/vm/method.hpp and asyncthunks.cpp of dotnet/runtime v11.0.0; measured on 11.0.0.
@@ -16,7 +16,7 @@
 
 namespace clrsampler {
 
-// What awaiting a task gives, as CLR text: "System.Int32" of "System.Threading.Tasks.Task`1<System.Int32>",
+// The result of awaiting a task, as CLR text: "System.Int32" of "System.Threading.Tasks.Task`1<System.Int32>",
 // "System.Void" of ValueTask. nullopt: not the text of a task, in none of the notations that names come in.
 std::optional<std::string> AwaitedResult(absl::string_view return_type);
 

@@ -28,7 +28,7 @@ std::string FrameText(const MethodName& name, NameStyle style);
 // A type as the runtime writes it ("System.Collections.Generic.List`1[System.Int32]") in this style.
 std::string TypeNameText(absl::string_view type, NameStyle style);
 
-// What compilers of managed code know a method by: the runtime's text for its owner and its name,
+// The text by which compilers of managed code know a method: the runtime's text for its owner and its name,
 // "System.Collections.Generic.List`1[System.__Canon]::Add", "Shop.Order+<RunAsync>d__5::MoveNext". Overloads and
 // instances of a generic method share it. Empty: not a method of an assembly, or one whose owner is not known.
 std::string MethodSymbol(const MethodName& name);

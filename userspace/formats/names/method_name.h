@@ -1,7 +1,7 @@
 // A managed method in fields, as every source of names delivers it: jitdump and perf-map text, r2rmap rows, metadata.
 //
-// Texts are the CLR's own ("Ns.Outer`1+Inner", "System.Int32"), never C#: frame_text turns them into what people read.
-// Names in metadata may hold any character, so the fields are kept apart and never split again from a joined text.
+// Texts are the CLR's own ("Ns.Outer`1+Inner", "System.Int32"), never C#. frame_text turns them into what people read.
+// Names in metadata may hold any character. So the fields are kept apart and never split again from a joined text.
 #ifndef CLRSAMPLER_FORMATS_NAMES_METHOD_NAME_H_
 #define CLRSAMPLER_FORMATS_NAMES_METHOD_NAME_H_
 
@@ -19,7 +19,7 @@ enum class MethodKind {
   kStub,           // machine-code stub of the runtime; `method` is its description
 };
 
-// What a body of code is to its method where the runtime makes several (async_body.h).
+// The part that a body of code is of its method, where the runtime makes several (async_body.h).
 enum class AsyncBody : uint8_t {
   kUnknown,         // the source does not tell; by its return type it is kResult or kTask
   kResult,          // returns what the method's code returns

@@ -41,7 +41,7 @@ struct TypeContext {
 };
 
 // C# text of one type: "class System.Collections.Generic.List`1<int32>&" -> "ref System.Collections.Generic.List<int>".
-// What it does not understand stays as it is.
+// Parts that it does not understand stay as they are.
 std::string TypeText(absl::string_view type, const TypeContext& context);
 
 }  // namespace clrsampler

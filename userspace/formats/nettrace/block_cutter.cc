@@ -38,13 +38,13 @@ constexpr std::array<KindRow, 5> kKinds{{{"Trace", NettraceBlockKind::kTrace, 4}
 absl::Status CheckMagic(std::span<const std::byte> bytes) {
   const absl::string_view there = AsText(bytes).substr(0, kMagic.size());
   if (!absl::StartsWith(kMagic, there.substr(0, kMagicWordBytes))) {
-    return absl::DataLossError("what comes is no stream of events");
+    return absl::DataLossError("the bytes are no stream of events");
   }
   const std::optional<uint32_t> length = LoadAt<uint32_t>(bytes, kMagicWordBytes);
   if (!length.has_value() || absl::StartsWith(kMagic, there)) return absl::OkStatus();
   // Since version 6 a 0 and the version follow the first word.
   if (*length == 0) return absl::UnimplementedError("a stream of events of version 6 or newer");
-  return absl::DataLossError("what comes is no stream of events");
+  return absl::DataLossError("the bytes are no stream of events");
 }
 
 // The row of a kind, once its type is all there.

@@ -62,7 +62,7 @@ class ClrEventStream : private NettraceSink {
   NettraceReader reader_{order_};
 };
 
-// What a session has to ask for to see events of all these kinds.
+// The keywords and the level that show a session all these kinds of events.
 ClrEventDemand DemandOf(std::span<const ClrEventKind> kinds);
 
 }  // namespace clrsampler

@@ -110,7 +110,7 @@ struct ClrContention {
   std::optional<uint64_t> duration_ns;  // of one that is over
 };
 
-// Of a suspension that begins.
+// A suspension that begins.
 struct ClrSuspension {
   uint32_t reason = 0;  // the runtime's own number: 1 for a collection
 };
@@ -118,7 +118,7 @@ struct ClrSuspension {
 struct ClrCollection {
   uint32_t number = 0;  // from 1; 0: not known
   uint32_t generation = 0;
-  // Of one that begins:
+  // One that begins:
   uint32_t reason = 0;     // the runtime's own number: 1 induced
   absl::string_view type;  // "blocking", "background", "foreground" (blocking, within a background one)
 };
@@ -153,8 +153,8 @@ absl::string_view ClrEventName(ClrEventKind kind);
 std::span<const ClrEventKind> AllClrEventKinds();
 std::optional<ClrEventKind> ClrEventKindOf(absl::string_view name);
 
-// What a session has to ask for so that the runtime sends events of a kind: bits of keywords, which add up, and the
-// level, of which the highest counts. No keywords: no runtime sends them.
+// The keywords and the level for which the runtime sends events of a kind to a session: bits of keywords, which add up,
+// and the level, of which the highest counts. No keywords: no runtime sends them.
 struct ClrEventDemand {
   uint64_t keywords = 0;
   uint32_t level = 0;

@@ -1,10 +1,10 @@
 // The rows of one block of events or of descriptions of events, whose headers say what differs from the row before.
 //
 // A block begins with u16 size of its own header and u16 flags, of which bit 0 says that rows are compressed. A row: a
-// byte of flags, then numbers of seven bits a byte, lowest first. Flag 1: metadata id; 2: growth of the sequence
-// number, capture thread, processor; 4: thread; 8: stack; always: growth of the time; 16, 32: two ids of 16 bytes; 64:
-// sorted; 128: size of the payload. What is not there is as in the row before, which is all zeros for the first. The
-// payload follows.
+// byte of flags, then numbers of seven bits a byte, lowest first. Flag 1: metadata id. 2: growth of the sequence
+// number, capture thread, processor. 4: thread. 8: stack. Always: growth of the time. 16, 32: two ids of 16 bytes. 64:
+// sorted. 128: size of the payload. A part that is not there is as in the row before, which is all zeros for the first.
+// The payload follows.
 //
 // Errors (DataLoss) are final for the block.
 #ifndef CLRSAMPLER_FORMATS_NETTRACE_EVENT_ROWS_H_

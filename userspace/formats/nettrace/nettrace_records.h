@@ -1,4 +1,4 @@
-// What a stream of the form "nettrace" says: records, and who receives them.
+// The records of a stream of the form "nettrace", and the interface that receives them.
 //
 // Source: microsoft/perfview:src/TraceEvent/EventPipe/NetTraceFormat_v5.md; seen in streams of 8.0.34, 9.0.23, 10.0.15
 // and 11.0.0, which all write version 4, whichever of the commands CollectTracing to CollectTracing4 asks for it.

@@ -22,7 +22,8 @@ class PayloadFields {
     return LoadAt<T>(Bytes(sizeof(T)), 0).value_or(0);
   }
   uint64_t Pointer(uint32_t pointer_bytes) { return pointer_bytes == 8 ? Number<uint64_t>() : Number<uint32_t>(); }
-  // UTF-16 units up to a 0, as UTF-8. Of a text that is longer than `max_units` the first of them, and U+2026 (...).
+  // UTF-16 units up to a 0, as UTF-8. A text that is longer than `max_units` ends after so many of them, and with
+  // U+2026 (...).
   std::string Text(size_t max_units);
 
   bool ok() const { return ok_; }

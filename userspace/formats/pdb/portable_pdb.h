@@ -43,7 +43,8 @@ class PortablePdb {
   // Unimplemented: a Windows PDB. DataLoss: no portable PDB, or its tables do not lie inside `file`.
   static absl::StatusOr<PortablePdb> Open(std::span<const std::byte> file);
 
-  // Whoever opened the PDB for an assembly compares this with PdbReference::id, and takes no lines if they differ.
+  // The code that opened the PDB for an assembly compares this with PdbReference::id, and takes no lines if they
+  // differ.
   const PdbId& id() const { return id_; }
   uint32_t method_count() const { return tables_.rows(MetadataTable::kMethodDebugInformation); }
   uint32_t document_count() const { return tables_.rows(MetadataTable::kDocument); }

@@ -4,7 +4,7 @@
 // "https://host/commit/*"}}`. A name stands for one document, or with a `*` at its end for all that begin so; the rest
 // of their name replaces the `*` of the URL. Names are compared without regard to case (of ASCII).
 //
-// The text is foreign: nobody vouches for a URL but whoever built the PDB.
+// The text is foreign: only the maker of the PDB vouches for a URL.
 #ifndef CLRSAMPLER_FORMATS_PDB_SOURCE_LINK_H_
 #define CLRSAMPLER_FORMATS_PDB_SOURCE_LINK_H_
 
@@ -28,7 +28,7 @@ class SourceLinkMap {
   static absl::StatusOr<SourceLinkMap> Parse(absl::string_view json);
 
   // The URL of a document (PdbDocument::name): that of its own name, else that of the longest name that it begins with.
-  // What replaces a `*` has slashes for backslashes, and is percent-encoded. nullopt: no entry is for it.
+  // The text in the place of a `*` has slashes for backslashes, and is percent-encoded. nullopt: no entry is for it.
   std::optional<std::string> UrlOf(absl::string_view document) const;
 
   size_t size() const { return entries_.size(); }

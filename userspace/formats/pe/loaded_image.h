@@ -1,5 +1,5 @@
-// Copies of a ready-to-run image what its names need, from a place where only the loaded image is: the memory of a
-// process whose images come out of a compressed single-file bundle and are in no file.
+// Copies the parts of a ready-to-run image that its names need, from a place where only the loaded image is. That is
+// the memory of a process whose images come out of a compressed single-file bundle and are in no file.
 //
 // The runtime lays such an image out itself (dotnet/runtime src/coreclr/vm/peimagelayout.cpp, ConvertedImageLayout, 8.0
 // to 10.0): every section at its RVA, the header first. Code is not copied, nor what the runtime writes into: of the

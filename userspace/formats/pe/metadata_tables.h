@@ -96,7 +96,7 @@ class MetadataTables {
   std::optional<std::array<uint8_t, 16>> Guid(std::optional<uint32_t> index) const;  // absent too: index 0
   // The first row whose `column` holds `value`; 0: none, or an unsorted table of more than kMaxUnsortedRows rows.
   uint32_t FindRow(MetadataTable table, size_t column, uint32_t value) const;
-  // What the tables' header promises: rows stand in the order of the column that the specification names.
+  // The promise of the tables' header: rows stand in the order of the column that the specification names.
   bool sorted(MetadataTable table) const { return (sorted_ >> static_cast<int>(table) & 1) != 0; }
   // "#Pdb", which only portable PDBs have; empty: no such stream.
   std::span<const std::byte> pdb_stream() const { return pdb_stream_; }
@@ -115,7 +115,7 @@ class MetadataTables {
     std::array<uint8_t, kMaxColumns> column_bytes = {};
   };
 
-  // What Reflection.Emit leaves unsorted is searched row by row, which must stay cheap.
+  // Tables that Reflection.Emit leaves unsorted are searched row by row, which must stay cheap.
   static constexpr uint32_t kMaxUnsortedRows = 65536;
 
   using RowCounts = std::array<uint32_t, kTableCount>;

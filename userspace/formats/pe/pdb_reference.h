@@ -1,5 +1,5 @@
-// What an assembly says about its portable PDB: which one it is, where it was written, and the PDB itself where it is
-// inside.
+// The words of an assembly about its portable PDB: which one it is, where it was written, and the PDB itself where it
+// is inside.
 //
 // Layout: dotnet/runtime docs/design/specs/PE-COFF.md. crossgen2 keeps the entries of its input, so the PDB of the
 // assembly serves its precompiled image too. All views are of the image's bytes; texts and hashes are what the file
@@ -33,7 +33,7 @@ std::string PdbIdText(const PdbId& id);
 // The 4 bytes behind the GUID.
 uint32_t PdbStamp(const PdbId& id);
 
-// What symbol servers (SSQP) call the PDB below its file name: "8f6cb7570a1b4c2d8e3f001122334455ffffffff".
+// The name of symbol servers (SSQP) for the PDB below its file name: "8f6cb7570a1b4c2d8e3f001122334455ffffffff".
 std::string PdbServerKey(const PdbId& id);
 
 // A CodeView entry (type 2) of a portable PDB.

@@ -52,8 +52,9 @@ enum class R2rPart : uint8_t {
   kBody,     // begins at the method's entry
   kFunclet,  // exception handler or filter of the method
   kCold,     // split off; named by no r2rmap
-  // Of an async method that was suspended: restores it and calls it. No row of the tables names it; it lies behind its
-  // method and has debug information of its own, which funclets have not (947 of 947 in the framework of 11.0.0).
+  // The stub of an async method that was suspended: restores it and calls it. No row of the tables names it; it lies
+  // behind its method and has debug information of its own, which funclets have not (947 of 947 in the framework of
+  // 11.0.0).
   kResumptionStub,
 };
 
@@ -207,7 +208,7 @@ class R2rImage {
 // void, owner with arguments, method without, parameters. `name` comes from Name(..., kReplaced).
 std::string R2rMapText(const MethodName& name);
 
-// An image and where the other assemblies that its names need come from; both borrow from whoever opened them.
+// An image and where the other assemblies that its names need come from; both borrow from the code that opened them.
 struct R2rTables {
   R2rImage* image = nullptr;
   std::unique_ptr<AssemblyOpener> assemblies;

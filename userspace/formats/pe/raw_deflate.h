@@ -14,8 +14,8 @@
 namespace clrsampler {
 
 // Exactly `bytes` bytes; `what` is the content, for errors ("a bundle entry"). ResourceExhausted: `bytes` is more than
-// `max_bytes`, which is UINT_MAX at most, or there is no memory. DataLoss: the promise can't be kept, or is not. What
-// follows the end of the data in `input` is ignored.
+// `max_bytes`, which is UINT_MAX at most, or there is no memory. DataLoss: the promise can't be kept, or is not. Bytes
+// behind the end of the data in `input` are ignored.
 absl::StatusOr<std::vector<std::byte>> InflateRaw(std::span<const std::byte> input, uint64_t bytes, uint64_t max_bytes,
                                                   absl::string_view what);
 

@@ -22,8 +22,6 @@ bool IsHex(absl::string_view text) {
   });
 }
 
-bool IsContainerId(absl::string_view text) { return text.size() == kIdDigits && IsHex(text); }
-
 bool IsName(absl::string_view text) {
   return !text.empty() && text.size() <= kMaxNameBytes && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._-@:", c);
@@ -88,9 +86,8 @@ std::optional<std::pair<ContainerRuntime, std::string>> NamedByUnit(absl::string
   ContainerRuntime runtime = ContainerRuntime::kLxc;
   if (absl::ConsumePrefix(&name, "lxc.payload.") || parent == "lxc" || parent == "lxc.payload") {
     // "lxc.payload/NAME", "lxc/NAME"
-  } else if (absl::ConsumePrefix(&name, "systemd-nspawn@") && absl::ConsumeSuffix(&name, ".service")) {
-    runtime = ContainerRuntime::kNspawn;
-  } else if (absl::ConsumePrefix(&name, "machine-") && absl::ConsumeSuffix(&name, ".scope")) {
+  } else if ((absl::ConsumePrefix(&name, "systemd-nspawn@") && absl::ConsumeSuffix(&name, ".service")) ||
+             (absl::ConsumePrefix(&name, "machine-") && absl::ConsumeSuffix(&name, ".scope"))) {
     runtime = ContainerRuntime::kNspawn;
   } else {
     return std::nullopt;
@@ -171,6 +168,20 @@ CgroupIdentity IdentifyCgroup(absl::string_view path) {
     parent = component;
   }
   return identity;
+}
+
+bool IsContainerId(absl::string_view text) { return text.size() == kIdDigits && IsHex(text); }
+
+std::vector<std::string> ContainerIdsOf(absl::string_view path) {
+  std::vector<std::string> ids;
+  for (const absl::string_view component : absl::StrSplit(path, '/', absl::SkipEmpty())) {
+    if (component.size() > 2 * kMaxNameBytes) continue;
+    const auto scope = ScopeOf(component);
+    if (!scope && !IsContainerId(component)) continue;
+    ids.emplace_back(scope ? scope->id : component);
+    if (ids.size() == kMaxNestedContainers) break;
+  }
+  return ids;
 }
 
 }  // namespace clrsampler

@@ -1,4 +1,4 @@
-// Which container, pod or service a control group path stands for.
+// Finds the container, pod or service that a control group path stands for.
 //
 // Sources of the path forms: kubernetes/kubernetes:pkg/kubelet/cm/{cgroup_manager,pod_container_manager}_linux.go
 // (cgroupfs and systemd drivers, quality of service), containerd/cri and cri-o (scopes "cri-containerd-ID", "crio-ID"),
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -46,6 +47,14 @@ struct CgroupIdentity {
 
 // `path` as CgroupPath gives it.
 CgroupIdentity IdentifyCgroup(absl::string_view path);
+
+// The id of a container, as all runtimes of Kubernetes give it: 64 hexadecimal digits.
+bool IsContainerId(absl::string_view text);
+
+// The ids of 64 digits that a path has, the outermost container's first; at most kMaxNestedContainers. A container
+// may make groups below its own, and none above it: the first id that somebody knows is the one.
+inline constexpr size_t kMaxNestedContainers = 4;
+std::vector<std::string> ContainerIdsOf(absl::string_view path);
 
 }  // namespace clrsampler
 

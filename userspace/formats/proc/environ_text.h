@@ -1,5 +1,5 @@
-// /proc/PID/environ (proc(5)): "NAME=VALUE" texts, each ended by NUL. What the process was started with; it may have
-// written anything over it since.
+// /proc/PID/environ (proc(5)): "NAME=VALUE" texts, each ended by NUL. It is as the process was started; the process may
+// have written anything over it since.
 #ifndef CLRSAMPLER_FORMATS_PROC_ENVIRON_TEXT_H_
 #define CLRSAMPLER_FORMATS_PROC_ENVIRON_TEXT_H_
 

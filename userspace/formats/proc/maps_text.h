@@ -1,7 +1,7 @@
 // Lines of /proc/PID/maps (fs/proc/task_mmu.c, show_map_vma; proc(5)).
 //
 // The path is the only part that the target chooses. The kernel escapes a newline in it as "\012" and nothing else, so
-// a line can't be forged; a file whose name really holds the four characters "\012" is the one case that can't be told
+// a line can't be forged. A file whose name really holds the four characters "\012" is the one case that can't be told
 // apart.
 #ifndef CLRSAMPLER_FORMATS_PROC_MAPS_TEXT_H_
 #define CLRSAMPLER_FORMATS_PROC_MAPS_TEXT_H_

@@ -15,7 +15,7 @@ struct StatText {
   std::string comm;  // any bytes but NUL: blanks and parentheses too
   char state = '?';
   uint32_t parent_pid = 0;
-  // Clock ticks, sysconf(_SC_CLK_TCK) a second. Of the whole thread group in /proc/PID/stat.
+  // Clock ticks, sysconf(_SC_CLK_TCK) a second. In /proc/PID/stat they are those of the whole thread group.
   uint64_t user_ticks = 0;
   uint64_t system_ticks = 0;
   uint64_t threads = 0;

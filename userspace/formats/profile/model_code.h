@@ -42,7 +42,7 @@ struct ModelCodeWeight {
   friend bool operator==(const ModelCodeWeight&, const ModelCodeWeight&) = default;
 };
 
-// What its compiler says about unwinding a part of a body: of the method itself, and of each of its funclets.
+// The compiler's data for unwinding a part of a body: the method itself, or one of its funclets.
 struct ModelUnwind {
   uint32_t begin = 0;  // from the body's first byte
   uint32_t end = 0;    // exclusive

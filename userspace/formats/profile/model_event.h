@@ -1,4 +1,4 @@
-// What a runtime did and for how long, beside the samples of a profile.
+// An event of a runtime and its duration, beside the samples of a profile.
 #ifndef CLRSAMPLER_FORMATS_PROFILE_MODEL_EVENT_H_
 #define CLRSAMPLER_FORMATS_PROFILE_MODEL_EVENT_H_
 

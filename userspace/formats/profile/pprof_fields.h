@@ -56,8 +56,8 @@ enum class Line : protozero::pbf_tag_type { kFunctionId = 1, kLine = 2, kColumn 
 
 enum class Function : protozero::pbf_tag_type { kId = 1, kName = 2, kSystemName = 3, kFilename = 4 };
 
-// What the format has no field for, so that our own files come back as they were. Frames: the name of the mapping,
-// "[jit] Shop", is its kind and module. Only code of ELF images has what the format means by a mapping.
+// The texts for things that the format has no field for, so that our own files come back as they were. Frames: the name
+// of the mapping, "[jit] Shop", is its kind and module. Only code of ELF images has what the format means by a mapping.
 // The profile: comments "view: pause".
 inline constexpr absl::string_view kKernelMapping = "[kernel.kallsyms]";
 inline constexpr absl::string_view kViewComment = "view: ";

@@ -1,8 +1,8 @@
 // Reads profiles of google/pprof's format, unpacked (formats/profile/gzip.h), of whatever program wrote them.
 //
-// Of several values a sample has, the count of samples is taken, else a time, else another count; profiles of bytes are
-// refused. Labels that pprof_fields.h names make the thread and the state of a sample; others are left out. Any bytes
-// give a model or an error; memory is at most some five times the bytes.
+// Where a sample has several values, the count of samples is taken, else a time, else another count; profiles of bytes
+// are refused. Labels that pprof_fields.h names make the thread and the state of a sample; others are left out. Any
+// bytes give a model or an error; memory is at most some five times the bytes.
 #ifndef CLRSAMPLER_FORMATS_PROFILE_PPROF_READER_H_
 #define CLRSAMPLER_FORMATS_PROFILE_PPROF_READER_H_
 

@@ -96,7 +96,7 @@ inline constexpr WideColumn kWideColumns[] = {
     {"code", "time_ns", &FileTables::code_time_ns},    {"code_self", "weight", &FileTables::self_weight},
 };
 
-// Of a table.
+// The rows of a table.
 inline size_t RowsOf(const FileTables& tables, absl::string_view section) {
   if (section == "frames") return tables.name.size();
   if (section == "nodes") return tables.parent.size();

@@ -50,9 +50,9 @@ inline constexpr size_t kMaxModelTextBytes = 1 << 30;     // of all strings
 inline constexpr size_t kMaxSourceTextBytes = 4 << 20;    // of one file of source text
 inline constexpr size_t kMaxSourceTextsBytes = 64 << 20;  // of all of them
 
-// Entries of a model's tables. A recording of our own has as many as it has; of what is read from a file there are
-// limits, because a compressed file of a few megabytes may say that there are half a billion of anything. 8 CPUs that
-// are always busy take two and a half days at 19 Hz for as many samples.
+// Entries of a model's tables. A recording of our own has as many as it has. A file that is read has limits, because a
+// compressed file of a few megabytes may say that there are half a billion of anything. 8 CPUs that are always busy
+// take two and a half days at 19 Hz for as many samples.
 struct ModelLimits {
   size_t samples = std::numeric_limits<size_t>::max();
   size_t nodes = kMaxModelNodes;
@@ -60,7 +60,7 @@ struct ModelLimits {
 };
 inline constexpr ModelLimits kReadLimits = {.samples = 1 << 25, .nodes = 1 << 25, .frames = 1 << 22};
 
-// What the weights of a profile's samples tell; words of `--view` and `--event`.
+// The meaning of the weights of a profile's samples; words of `--view` and `--event`.
 enum class ProfileView : uint8_t {
   kCpu,
   kJit,
@@ -97,7 +97,7 @@ inline constexpr int kModelFrameKindCount = 10;
 absl::string_view ModelFrameKindText(ModelFrameKind kind);  // "kernel", as .json files have it
 std::optional<ModelFrameKind> ModelFrameKindOf(absl::string_view text);
 
-// What the runtime of the sampled process was doing.
+// The activity of the sampled process's runtime.
 enum class SampleState : uint8_t {
   kNone,        // nothing special, or not known
   kSuspending,  // managed threads were asked to stop
@@ -117,7 +117,7 @@ struct ModelFrame {
   ModelFrameKind kind = ModelFrameKind::kUnknown;
   LineKind line_kind = LineKind::kNone;
   StringIndex name = 0;  // what people read, without annotations of a format; never empty
-  // What the linker calls it, of managed methods MethodSymbol (formats/names/frame_text.h); foreign formats: the
+  // The linker's name for it; of managed methods MethodSymbol (formats/names/frame_text.h); foreign formats: the
   // runtime's own text. 0: not known, or the same as the name.
   StringIndex system_name = 0;
   StringIndex source = 0;  // what named it: words of NameSourceText, "jitdump"; "": not known or unnamed
@@ -126,8 +126,8 @@ struct ModelFrame {
   StringIndex build_id = 0;     // of the image, hexadecimal
   StringIndex tier = 0;         // of managed code, the runtime's word
   StringIndex source_file = 0;  // of the method's source text, as its compiler or a foreign format has it
-  // Of its first byte in the image, as linked (ELF) or from the image's start (PE), and bytes of code from there. 0:
-  // not known. What is compiled in the process has neither.
+  // The address of its first byte in the image, as linked (ELF) or from the image's start (PE), and bytes of code from
+  // there. 0: not known. Code that is compiled in the process has neither.
   uint64_t address = 0;
   uint32_t size = 0;
   uint32_t line = 0;    // in source_file, from 1; 0: not known
@@ -263,7 +263,7 @@ std::vector<uint64_t> SelfWeights(const ProfileModel& model);
 std::vector<uint64_t> TotalWeights(const ProfileModel& model, std::span<const uint64_t> self);
 
 // Fills a model. Everything is interned: equal entries get one index. The first thing that breaks a limit makes it
-// fail: from then on nothing is added and Build gives the error, so that a reader can look once at the end, or at ok()
+// fail. From then on nothing is added and Build gives the error, so that a reader can look once at the end, or at ok()
 // now and then.
 class ProfileModelBuilder {
  public:
@@ -280,7 +280,7 @@ class ProfileModelBuilder {
   // `parent` is what Node gave, or kRootNode.
   NodeIndex Node(NodeIndex parent, FrameIndex frame);
   NodeIndex Stack(std::span<const FrameIndex> root_first);
-  // What is known of a file that frames name; calls for one file add to each other, and what was said first stays.
+  // The facts about a file that frames name. Calls for one file add to each other, and what was said first stays.
   // False: the text is left out, because it is larger than a source may be, or all of them are.
   bool Source(StringIndex file, StringIndex url, absl::string_view text);
   // `code.frame` is what Frame gave. False: it is left out, because it or all of them are larger than a profile may
@@ -310,7 +310,7 @@ class ProfileModelBuilder {
     bool operator()(absl::string_view a, StringIndex b) const { return a == (*table)[b]; }
     bool operator()(StringIndex a, absl::string_view b) const { return (*table)[a] == b; }
   };
-  // Of the entries of a table, by index.
+  // The indexes of the entries of a table.
   template <typename Entry>
   struct EntryHash {
     using is_transparent = void;

@@ -15,7 +15,7 @@
 
 namespace clrsampler {
 
-// Of a file, and of what it unpacks to. A recording of 8 million samples has 200 MiB as JSON.
+// The most bytes of a file, and of what it unpacks to. A recording of 8 million samples has 200 MiB as JSON.
 inline constexpr size_t kMaxProfileBytes = 512 << 20;
 
 absl::StatusOr<ProfileModel> ReadProfile(absl::string_view bytes);

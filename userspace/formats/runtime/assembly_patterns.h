@@ -1,4 +1,5 @@
-// What functions in assembly consist of, as texts: which instructions stand there, and which functions they lead to.
+// The instructions of functions in assembly, as texts: which instructions stand there, and which functions they lead
+// to.
 //
 // A pattern is a list of words with a blank between them.
 //   end         the function's end; without it anything may follow

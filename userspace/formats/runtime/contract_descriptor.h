@@ -1,4 +1,4 @@
-// What a .NET runtime says of itself to tools: offsets of the fields of its structures, as a symbol of the runtime.
+// The description of a .NET runtime for tools: offsets of the fields of its structures, as a symbol of the runtime.
 //
 // Layout: dotnet/runtime docs/design/datacontracts/contract-descriptor.md and data_descriptor.md ("compact" JSON form);
 // seen on 9.0.19, 10.0.12, 10.0.14 and 11.0.0. Pure: the caller brings the bytes.
@@ -45,8 +45,8 @@ class ContractDescriptor {
   // The newest form of the whole text that is read here: 0 on 9 and 10, 2 on 11.
   static constexpr uint32_t kNewestVersion = 2;
 
-  // DataLoss: not this form of JSON. Unimplemented: newer than kNewestVersion. What is not understood inside (new kinds
-  // of values) is left out.
+  // DataLoss: not this form of JSON. Unimplemented: newer than kNewestVersion. A part inside that is not understood
+  // (new kinds of values) is left out.
   static absl::StatusOr<ContractDescriptor> Parse(absl::string_view json, std::span<const uint64_t> pointers);
 
   // In bytes from the start of the structure; of the field "!", its size. nullopt: the runtime does not say.

@@ -52,7 +52,7 @@ struct Message {
 absl::StatusOr<std::optional<Message>> Split(std::span<const std::byte> bytes) {
   const size_t magic_there = std::min(bytes.size(), kMagicBytes);
   if (magic_there > 0 && std::memcmp(bytes.data(), kMagic, magic_there) != 0) {
-    return absl::DataLossError("what answers does not speak the .NET diagnostics protocol");
+    return absl::DataLossError("the other side does not speak the .NET diagnostics protocol");
   }
   if (bytes.size() < kDiagnosticsHeaderBytes) return std::optional<Message>();
   const uint16_t size = *LoadAt<uint16_t>(bytes, kMagicBytes);

@@ -35,7 +35,7 @@ enum class DiagnosticsCommand : uint16_t {
   kProcessInfo3 = 0x0408,  // since 8.0
 };
 
-// What EnablePerfMap switches on. 0 and more than 3 are answered with E_INVALIDARG.
+// The files that EnablePerfMap switches on. 0 and more than 3 are answered with E_INVALIDARG.
 enum class PerfMapKind : uint32_t { kBoth = 1, kJitdump = 2, kPerfMap = 3 };
 
 inline constexpr size_t kDiagnosticsHeaderBytes = 20;

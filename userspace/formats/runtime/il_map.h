@@ -1,4 +1,4 @@
-// Which instruction of the intermediate language stands behind an offset of a method's native code.
+// Finds the instruction of the intermediate language behind an offset of a method's native code.
 //
 // The JIT and crossgen2 write such a map for each body that they compile; `il_map_decoder.h` reads it. Meaning of the
 // entries: dotnet/runtime src/coreclr/inc/cordebuginfo.h (8.0 to 11.0). A map knows the offsets of the method itself:
@@ -38,7 +38,7 @@ struct IlMapEntry {
 };
 static_assert(sizeof(IlMapEntry) == 8);
 
-// Which code an address of a frame means.
+// The code that an address of a frame means.
 enum class FramePlace : uint8_t {
   kLeaf,    // the instruction at the address: where a thread was interrupted
   kCaller,  // the call before the address: a return address

@@ -91,7 +91,7 @@ absl::StatusOr<std::optional<DebugInfoHeader>> ReadChunks(DebugInfoFormat format
   NibbleReader reader(bytes);
   ChunkSizes sizes;
   if (!ReadSizes(format, reader, sizes)) return std::nullopt;
-  if (!reader.AlignToByte()) return Damaged("what fills up the sizes is not 0");
+  if (!reader.AlignToByte()) return Damaged("the bits that fill up the sizes are not 0");
   DebugInfoHeader header;
   header.bounds_offset = offset + reader.bytes_used();
   header.bounds_bytes = sizes.bounds;

@@ -1,5 +1,5 @@
-// What stands in the table of JIT helpers of each major version of CoreCLR: which helpers, in which order, and by which
-// functions the runtime does them.
+// The tables of JIT helpers of each major version of CoreCLR: which helpers, in which order, and by which functions the
+// runtime does them.
 //
 // The table is an array of words, one a helper, read-only after relocation (dotnet/runtime:
 // src/coreclr/vm/jitinterface.cpp, hlpFuncTable). A word is 0, or the address of a function, or the number of a dynamic
@@ -43,7 +43,7 @@ struct JitHelperTable {
   std::vector<JitHelper> helpers;
 };
 
-// Of all versions that are known. Texts live for ever; any thread.
+// The tables of all versions that are known. Texts live for ever; any thread.
 std::vector<JitHelperTable> JitHelperTables(ElfMachine machine);
 
 }  // namespace clrsampler

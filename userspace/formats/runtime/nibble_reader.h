@@ -36,7 +36,7 @@ class NibbleReader {
 
   // Bytes that were read at least in half.
   size_t bytes_used() const { return (nibbles_ + 1) / 2; }
-  // What follows begins on a byte. Whether the half that is left out, if any, is 0, as writers leave it.
+  // The next read begins on a byte. Whether the half that is left out, if any, is 0, as writers leave it.
   bool AlignToByte() {
     if (nibbles_ % 2 == 0) return true;
     const std::optional<uint32_t> rest = Nibble();

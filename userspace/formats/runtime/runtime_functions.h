@@ -8,7 +8,7 @@
 // - JIT helpers: an array of functions in the order of formats/runtime/jit_helper_tables.h. Where only the helper is
 //   known and not its function, the function is called as the JIT calls it: "CORINFO_HELP_MON_ENTER", and with '|'
 //   between them where it does the work of two or three.
-// - What the runtime puts into that array when it starts (formats/runtime/startup_helpers.h).
+// - The functions that the runtime puts into that array when it starts (formats/runtime/startup_helpers.h).
 // - Functions in assembly (formats/runtime/assembly_functions.h).
 //
 // A table counts when all of it fits, and a function has a name when one name is given to it. Nothing is known of an
@@ -48,8 +48,8 @@ struct RuntimeTable {
 // Owns what it holds, some 30 KB. Immutable; any thread.
 class RuntimeFunctions {
  public:
-  // Of libcoreclr.so or a single-file host; 3 ms. kNotFound: another image. Other errors say why its relocations or its
-  // unwind table can't be used.
+  // Reads libcoreclr.so or a single-file host; 3 ms. kNotFound: another image. Other errors say why its relocations or
+  // its unwind table can't be used.
   static absl::StatusOr<RuntimeFunctions> Read(const ElfImage& image);
 
   std::span<const RuntimeFunction> all() const { return functions_; }  // by start, each start once

@@ -1,4 +1,4 @@
-// What a runtime's code says of the helpers that it chooses when it starts.
+// Finds in a runtime's code the helpers that it chooses when it starts.
 //
 // The table of dynamic JIT helpers (formats/runtime/jit_helper_tables.h) has one function that changes it:
 // SetJitHelperFunction(place, function). Its callers pass constants: which place, and which function. Those that set
@@ -24,8 +24,8 @@ struct StartupHelper {
   VirtualAddress call;      // the instruction that sets it
 };
 
-// Of the table at `table`, which has so many places; by address of the call. Empty: not exactly one function changes
-// the table as is known, or it is called more than 256 times. Any thread; 3 ms for libcoreclr.so.
+// The helpers of the table at `table`, which has so many places; by address of the call. Empty: not exactly one
+// function changes the table as is known, or it is called more than 256 times. Any thread; 3 ms for libcoreclr.so.
 std::vector<StartupHelper> FindStartupHelpers(const ElfImage& image, const EhFrameTable& unwind,
                                               const RelativeRelocations& relocations, VirtualAddress table,
                                               size_t places);

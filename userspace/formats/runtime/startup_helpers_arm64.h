@@ -21,12 +21,12 @@ using Arm64Code = std::span<const std::byte>;  // the rest of a segment of code
 // Whether a function that begins there is that of the table: adrp x8; add x8; str x1, [x8, w0, uxtw #3]; ret.
 bool IsArm64Setter(Arm64Code code, VirtualAddress start, VirtualAddress table);
 
-// Of each call of the setter whose place and function are known: place, function, where the call is.
+// Called for each call of the setter whose place and function are known: place, function, where the call is.
 using Arm64CallFound = std::function<void(uint64_t place, VirtualAddress function, VirtualAddress call)>;
 void FindArm64Calls(Arm64Code code, VirtualAddress start, VirtualAddress setter, const RelativeRelocations& relocations,
                     const Arm64CallFound& found);
 
-// What is passed as the first argument of the next call, if the second one is 0. `code` begins behind a call.
+// The value that is passed as the first argument of the next call, if the second one is 0. `code` begins behind a call.
 std::optional<VirtualAddress> PassedWithZeroArm64(Arm64Code code, VirtualAddress start,
                                                   const RelativeRelocations& relocations);
 

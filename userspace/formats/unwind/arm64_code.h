@@ -2,8 +2,8 @@
 //
 // CoreCLR's JIT and crossgen2 give every method a frame record {x29, x30} that x29 points to (src/coreclr/jit/
 // codegenarm64.cpp, .NET 8 to 10). It is not there yet in the prologue and not there any more in the epilogue; and
-// stubs have none. Then the return address is in x30. What comes next tells these states apart, so that the function's
-// beginning need not be known:
+// stubs have none. Then the return address is in x30. The next instructions tell these states apart, so that the
+// function's beginning need not be known:
 //
 //   x29 is set from sp           a prologue: the record is not in place
 //   x30 is loaded, or called     the record is in place: x30 is saved there

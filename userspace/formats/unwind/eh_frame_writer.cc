@@ -9,7 +9,9 @@ namespace clrsampler {
 namespace {
 
 // DW_EH_PE_*, and DW_CFA_* with their operands.
-constexpr uint8_t kPcRelativeSigned4 = 0x1b, kUnsigned4 = 0x03, kHeaderRelativeSigned4 = 0x3b;
+constexpr uint8_t kPcRelativeSigned4 = 0x1b, kUnsigned4 = 0x03, kHeaderRelativeSigned4 = 0x3b, kOmitted = 0xff;
+// linux:tools/perf/util/unwind-libunwind-local.c reads so much behind the first eight bytes.
+constexpr int kHeaderPaddingBytes = 12;
 constexpr uint8_t kAdvance1 = 0x02, kAdvance4 = 0x04, kDefCfa = 0x0c, kDefCfaOffset = 0x0e, kOffset = 0x80, kNop = 0;
 constexpr uint8_t kOffsetExtended = 0x05, kNegateRaState = 0x2d;
 constexpr uint8_t kMaxShortRegister = 63;  // that kOffset has room for
@@ -115,7 +117,7 @@ absl::Status WriteSteps(const MachineFacts& machine, const FrameFunction& functi
 }  // namespace
 
 absl::StatusOr<EhFrame> WriteEhFrame(FrameMachine machine, uint32_t code_bytes,
-                                     std::span<const FrameFunction> functions) {
+                                     std::span<const FrameFunction> functions, SearchTable table) {
   const MachineFacts& facts = machine == FrameMachine::kX64 ? kX64Facts : kArm64Facts;
   const int64_t code = -int64_t{AlignedUp(code_bytes)};  // from the first byte that is written
   FrameBytes out;
@@ -139,12 +141,20 @@ absl::StatusOr<EhFrame> WriteEhFrame(FrameMachine machine, uint32_t code_bytes,
   out.U32(0);  // no entry follows
   out.U32(0);
   const auto header = static_cast<int64_t>(out.size());
-  for (const uint8_t byte : {uint8_t{1}, kPcRelativeSigned4, kUnsigned4, kHeaderRelativeSigned4}) out.Byte(byte);
+  const bool written = table == SearchTable::kWritten;
+  for (const uint8_t byte :
+       {uint8_t{1}, kPcRelativeSigned4, written ? kUnsigned4 : kOmitted, written ? kHeaderRelativeSigned4 : kOmitted}) {
+    out.Byte(byte);
+  }
   out.Distance(0);
-  out.U32(static_cast<uint32_t>(functions.size()));
-  for (size_t i = 0; i < functions.size(); ++i) {
-    out.DistanceFrom(header, code + functions[i].begin);
-    out.DistanceFrom(header, static_cast<int64_t>(entries[i]));
+  if (written) {
+    out.U32(static_cast<uint32_t>(functions.size()));
+    for (size_t i = 0; i < functions.size(); ++i) {
+      out.DistanceFrom(header, code + functions[i].begin);
+      out.DistanceFrom(header, static_cast<int64_t>(entries[i]));
+    }
+  } else {
+    for (int i = 0; i < kHeaderPaddingBytes; ++i) out.Byte(0);
   }
   EhFrame frame;
   frame.header_bytes = out.size() - static_cast<size_t>(header);

@@ -32,10 +32,15 @@ struct EhFrame {
   size_t header_bytes = 0;  // of the latter
 };
 
+// Readers of the table read it in memory (libunwind), readers without one read all entries in the file (libdw). The
+// header of a table that is left out says so, and keeps the length that readers take it to have.
+enum class SearchTable : uint8_t { kWritten, kLeftOut };
+
 // `functions` ascend and do not overlap. InvalidArgument: they do, one is empty, or its steps do not fit: they lie
 // behind its end, or a register is saved where no word is.
 absl::StatusOr<EhFrame> WriteEhFrame(FrameMachine machine, uint32_t code_bytes,
-                                     std::span<const FrameFunction> functions);
+                                     std::span<const FrameFunction> functions,
+                                     SearchTable table = SearchTable::kWritten);
 
 }  // namespace clrsampler
 

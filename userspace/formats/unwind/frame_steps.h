@@ -34,13 +34,13 @@ struct FrameStep {
 // Offsets ascend. DataLoss: the codes are in no order, or a frame has more than 1 GiB.
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOf(const UnwindInfo& info);
 
-// Of UNWIND_INFO in bytes. Where it is chained, the RUNTIME_FUNCTION behind it and what that leads to follow in
-// `bytes`.
+// The steps of UNWIND_INFO in bytes. Where it is chained, the RUNTIME_FUNCTION behind it and what that leads to follow
+// in `bytes`.
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfX64(std::span<const std::byte> bytes);
 
-// Of an .xdata record. `code` is the function's own from its first byte on, of which the first instructions are of use:
-// they tell whether the frame begins with one that was there before. DataLoss: as above, and registers that are saved
-// outside of the frame.
+// The steps of an .xdata record. `code` is the function's own from its first byte on, of which the first instructions
+// are of use: they tell whether the frame begins with one that was there before. DataLoss: as above, and registers that
+// are saved outside of the frame.
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOfArm64(std::span<const std::byte> unwind,
                                                          std::span<const std::byte> code);
 

@@ -1,7 +1,7 @@
 // Unwind data as bytes, read from where only some bytes can be had: UNWIND_INFO (unwind_info.h) with its chain, and the
 // .xdata record of arm64 (arm64_unwind.h).
 //
-// Pure: whoever asks says how to read. What is read is hostile, and may be another method's by the next read.
+// Pure: the caller says how to read. The bytes are hostile, and may be another method's by the next read.
 #ifndef CLRSAMPLER_FORMATS_UNWIND_UNWIND_BYTES_H_
 #define CLRSAMPLER_FORMATS_UNWIND_UNWIND_BYTES_H_
 

@@ -31,7 +31,7 @@ struct UnwindCode {
 
 constexpr uint8_t kUnwindRbp = 5;
 
-// Of methods for on-stack replacement since .NET 11, which are jumped to: they push what the call of the patchpoint
+// Methods for on-stack replacement have it since .NET 11. They are jumped to and push what the call of the patchpoint
 // pushed before (`push rax`, one byte), so this word belongs to the frame of the method's first version.
 inline bool IsReturnSlotOfPatchpoint(const UnwindCode& code) {
   return code.op == UnwindOp::kAlloc && code.value == 8 && code.prologue_offset == 1;

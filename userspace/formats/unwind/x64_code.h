@@ -1,10 +1,10 @@
-// What single pieces of compiled x86-64 code say about the stack: prologues, epilogues, and the first instructions of
-// funclets. Only the instructions that CoreCLR's JIT and crossgen2 write there are known (src/coreclr/jit/
-// codegencommon.cpp and codegenxarch.cpp, .NET 8 to 10); anything else ends the reading.
+// Reads what single pieces of compiled x86-64 code do with the stack: prologues, epilogues, and the first instructions
+// of funclets. Only the instructions that CoreCLR's JIT and crossgen2 write there are known (src/coreclr/jit/
+// codegencommon.cpp and codegenxarch.cpp, .NET 8 to 10). Anything else ends the reading.
 //
 // Unwind data is the better witness of prologues (unwind_info.h): it also covers methods that were entered in the
 // middle (on-stack replacement). Prologue bytes are the second witness, and agree in all functions of the shipped
-// frameworks (tools/unwind_check). Of epilogues only the code itself knows.
+// frameworks (tools/unwind_check). Only the code itself knows of epilogues.
 #ifndef CLRSAMPLER_FORMATS_UNWIND_X64_CODE_H_
 #define CLRSAMPLER_FORMATS_UNWIND_X64_CODE_H_
 
@@ -68,8 +68,8 @@ CallEnd DecodeCallEnd(std::span<const std::byte> code);
 constexpr size_t kMaxCallBytes = 7;  // without prefixes
 
 // Follows a stub that resolves an interface call (src/coreclr/vm/amd64/virtualcallstubcpu.hpp, .NET 8 to 10) from
-// `code`, the instruction that was to be executed next, to the jump out of it: how many words it has pushed so far, at
-// most 2. nullopt: it is no such stub, or `code` is cut.
+// `code`, the instruction that was to be executed next, to the jump out of it. The answer is how many words it has
+// pushed so far, at most 2. nullopt: it is no such stub, or `code` is cut.
 std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code);
 constexpr size_t kMaxResolveStubBytes = 112;
 

@@ -1,8 +1,8 @@
 // One instruction of x86-64: how long it is, where it leads, and what it does to the stack pointer and to rbp.
 //
 // By Intel's manual (Software Developer's Manual, volume 2, appendix A, "Opcode Map"), 64-bit mode. Known are all
-// instructions of the maps without escape, 0F, 0F 38 and 0F 3A, and those of the VEX and EVEX encodings. What is
-// undefined, or AMD's alone (XOP), is no instruction.
+// instructions of the maps without escape, 0F, 0F 38 and 0F 3A, and those of the VEX and EVEX encodings. An instruction
+// that is undefined, or AMD's alone (XOP), is none.
 #ifndef CLRSAMPLER_FORMATS_X64_INSTRUCTION_H_
 #define CLRSAMPLER_FORMATS_X64_INSTRUCTION_H_
 
@@ -55,7 +55,7 @@ struct X64Instruction {
   std::optional<int32_t> address_taken;
 };
 
-// Of the instruction that `code` begins with. nullopt: it is none that is known, or is not there to its end.
+// The instruction that `code` begins with. nullopt: it is none that is known, or is not there to its end.
 std::optional<X64Instruction> DecodeX64(std::span<const std::byte> code);
 
 // Whether `code` begins with an instruction that only fills space (nop, int3): its bytes, or 0.

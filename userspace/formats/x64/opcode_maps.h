@@ -9,7 +9,7 @@
 
 namespace clrsampler {
 
-// Which general registers an instruction writes, as its operands are encoded.
+// The general registers that an instruction writes, as its operands are encoded.
 enum X64Writes : uint8_t {
   kNothing = 0,
   kReg = 1,    // the register of ModRM.reg

@@ -20,7 +20,7 @@ struct X64VectorEncoding {
 // kPlain, kModRm or kModRm8. kUnknown: there is no such map.
 X64Opcode X64VectorOpcode(const X64VectorEncoding& encoding);
 
-// Of the instructions behind 0F 38 and 0F 3A: X64Writes.
+// The writes of the instructions behind 0F 38 and 0F 3A: X64Writes.
 uint8_t X64WritesOfMap38(uint8_t opcode, bool repeated);
 uint8_t X64WritesOfMap3a(uint8_t opcode);
 

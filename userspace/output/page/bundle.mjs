@@ -1,7 +1,7 @@
 // node bundle.mjs NODE_MODULES OUTPUT
 //
 // Puts page and libraries into one HTML file. Its policy allows the one script and the one style that are in it, by their hashes, and
-// nothing else: no other script, no request to anywhere. @PROFILE@ and @TIMES@ stay, for the program to put a profile there.
+// nothing else: no other script, no request to anywhere. @PROFILE@, @LANES@ and @TIMES@ stay, for the program to put a profile there.
 import {createHash} from 'node:crypto';
 import {readFileSync, writeFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
@@ -19,7 +19,7 @@ const policy = [
 ].join('; ');
 const parts = {POLICY: policy, STYLE: style, SCRIPT: script, LICENCES: licences};
 for (const [name, text] of Object.entries(parts)) {
-  if (/<\/(script|style)/i.test(text) || /@(PROFILE|TIMES)@/.test(text)) throw new Error(`${name} has text that would end its element`);
+  if (/<\/(script|style)/i.test(text) || /@(PROFILE|LANES|TIMES)@/.test(text)) throw new Error(`${name} has text that would end its element`);
 }
 const template = readFileSync(join(page, 'index.html'), 'utf8');
 writeFileSync(output, template.replace(/@(POLICY|STYLE|SCRIPT|LICENCES)@/g, (_, name) => parts[name]));

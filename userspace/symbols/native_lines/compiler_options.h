@@ -1,4 +1,4 @@
-// What a compiler says of itself and its options in debug information (DW_AT_producer).
+// The compiler's words in debug information about itself and its options (DW_AT_producer).
 #ifndef CLRSAMPLER_SYMBOLS_NATIVE_LINES_COMPILER_OPTIONS_H_
 #define CLRSAMPLER_SYMBOLS_NATIVE_LINES_COMPILER_OPTIONS_H_
 

@@ -68,7 +68,7 @@ class OpenedDwarf {
   // The whole file.
   OpenedDwarf(std::shared_ptr<const Libdw> libdw, UniqueFd file)
       : libdw_(std::move(libdw)), file_(std::move(file)), dwarf_(libdw_->begin(file_.get(), DWARF_C_READ)) {}
-  // What the view shows of it.
+  // The debug information that the view shows.
   OpenedDwarf(std::shared_ptr<const Libdw> libdw, DebugFileView view)
       : libdw_(std::move(libdw)),
         view_(std::make_unique<DebugFileView>(std::move(view))),

@@ -52,8 +52,8 @@ class LineAnswers {
 
   // Asks for the line of the code at `address`, as linked, unless it is known or asked for. `time`: of the sample.
   void Ask(uint64_t file, uint64_t address, MonotonicTime time);
-  // The line if it is known. nullopt: there is none, or it has not come. What nobody has asked for is asked now, and no
-  // sample waits for it.
+  // The line if it is known. nullopt: there is none, or it has not come. A line that is not known yet is asked for now,
+  // and no sample waits for it.
   std::optional<SourcePlace> Get(uint64_t file, uint64_t address);
 
   // Takes answers and hands out questions.

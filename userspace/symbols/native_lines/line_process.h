@@ -46,7 +46,7 @@ class LineHelper {
 };
 
 // This program must have one thread, and the right to make a process. `load`: called in the new process, before it has
-// given up its rights; LoadDwarfLines outside tests. What can't be had, libdw or the process, is told as an answer.
+// given up its rights; LoadDwarfLines outside tests. If libdw or the process can't be had, an answer says so.
 std::unique_ptr<LineHelper> StartLineHelper(const LineProcessLimits& limits = {},
                                             std::function<absl::StatusOr<OpenLineTable>()> load = LoadDwarfLines);
 

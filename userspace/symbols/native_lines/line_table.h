@@ -16,15 +16,15 @@ namespace clrsampler {
 class LineTable {
  public:
   virtual ~LineTable() = default;
-  // Of the instruction at `address`, as linked. Without a file: the table does not say.
+  // The line of the instruction at `address`, as linked. Without a file: the table does not say.
   virtual NativeLine At(uint64_t address) = 0;
 };
 
 using OpenLineTable = std::function<absl::StatusOr<std::unique_ptr<LineTable>>(UniqueFd file)>;
 
-// By elfutils' libdw, which is loaded here. What it reads of a hostile file may crash or run for ever, so a table
-// belongs into a process of its own (line_process.h). Unavailable: libdw is not installed, or the program is static and
-// can open no library.
+// By elfutils' libdw, which is loaded here. A hostile file may make it crash or run for ever, so a table belongs into a
+// process of its own (line_process.h). Unavailable: libdw is not installed, or the program is static and can open no
+// library.
 absl::StatusOr<OpenLineTable> LoadDwarfLines();
 
 }  // namespace clrsampler

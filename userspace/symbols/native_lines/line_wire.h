@@ -1,4 +1,4 @@
-// What the agent and the process that reads debug information say to each other. Pure.
+// The messages between the agent and the process that reads debug information. Pure.
 //
 // One datagram each, little-endian:
 //   question  u64 number, u64 file, then up to kMaxQuestionAddresses u64 addresses as linked; the file goes along

@@ -70,6 +70,9 @@ httpGet: {path: /-/ready, port: http, scheme: {{ include "clrsampler.scheme" . }
 - --otlp-ca=/etc/clrsampler/otlp/ca.crt
 {{- end }}
 {{- end }}
+{{- if .Values.criSocket }}
+- {{ printf "--cri-socket=/run/clrsampler/cri/%s" (base .Values.criSocket) | quote }}
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -100,6 +101,19 @@ TEST(CgroupIdentityTest, WhatOnlyLooksLikeOneIsNone) {
 TEST(CgroupIdentityTest, TheInnermostContainerCounts) {
   const std::string inner(64, 'd');
   ExpectContainer(absl::StrCat("/docker/", kId, "/docker/", inner), ContainerRuntime::kDocker, inner);
+}
+
+TEST(CgroupIdentityTest, ContainersWithinEachOtherAreListedFromTheOutside) {
+  const std::string inner(64, 'b');
+  EXPECT_EQ(ContainerIdsOf("/docker/" + kId + "/kubelet/kubepods/pod" + kUid + "/cri-containerd-" + inner + ".scope"),
+            (std::vector<std::string>{kId, inner}));
+  EXPECT_EQ(ContainerIdsOf("/kubepods.slice/x.slice:cri-containerd:" + kId), (std::vector<std::string>{kId}));
+  EXPECT_TRUE(ContainerIdsOf("/system.slice/shop.service").empty());
+  EXPECT_TRUE(ContainerIdsOf("/lxc/web-1").empty());
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "/" + inner;
+  EXPECT_EQ(ContainerIdsOf("/" + kId + deep).size(), kMaxNestedContainers);
+  EXPECT_EQ(ContainerIdsOf("/" + kId + deep).front(), kId) << "what is below it can't hide it";
 }
 
 }  // namespace

@@ -100,6 +100,20 @@ TEST(EhFrameWriterTest, RowsAreThoseOfTheCodesAtEachByte) {
   }
 }
 
+TEST(EhFrameWriterTest, ATableCanBeLeftOut) {
+  const FrameFunction part{0, 20, *FrameStepsOfX64(Hex(kFrameless.unwind))};
+  const auto with = WriteEhFrame(FrameMachine::kX64, 20, {&part, 1});
+  const auto without = WriteEhFrame(FrameMachine::kX64, 20, {&part, 1}, SearchTable::kLeftOut);
+  ASSERT_TRUE(with.ok() && without.ok());
+  // The same frames and a header of the same length, in which the count and the table are omitted.
+  EXPECT_EQ(without->header_bytes, with->header_bytes);
+  const size_t header = with->bytes.size() - with->header_bytes;
+  EXPECT_EQ(without->bytes.substr(0, header), with->bytes.substr(0, header));
+  EXPECT_EQ(without->bytes.substr(header, 4), "\x01\x1b\xff\xff");
+  EXPECT_EQ(without->bytes.substr(header + 4, 4), with->bytes.substr(header + 4, 4));
+  EXPECT_EQ(without->bytes.substr(header + 8), std::string(12, '\0'));
+}
+
 TEST(EhFrameWriterTest, EachFuncletHasItsOwnRows) {
   const std::vector<FrameFunction> parts = {{0, 20, *FrameStepsOfX64(Hex(kFrameless.unwind))},
                                             {24, 40, *FrameStepsOfX64(Hex(kFunclet10.unwind))}};

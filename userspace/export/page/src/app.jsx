@@ -17,10 +17,11 @@ import {RecordingView} from './recording_view.jsx';
 import {RecordingsPanel} from './recordings_panel.jsx';
 import {useResource, useTick} from './resource.js';
 import {TimelinePanel} from './timeline_panel.jsx';
+import {TimesPanel} from './times_panel.jsx';
 import {coverageOf, endOf, reachOf, readTimeline} from './timeline_model.js';
 import {DAY, HOUR, lengthOf, MINUTE, SECOND, zoom} from './time_range.js';
 import {useViewState} from './use_view_state.js';
-import {choose, clearRange, follow, hold, isComparing, isLive, narrow, openRecording, setBase, showSpan, TABS} from './view_state.js';
+import {choose, chooseToCompare, clearRange, follow, hold, isComparing, isLive, narrow, openRecording, setBase, showSpan, TABS} from './view_state.js';
 
 const REFRESH_MS = 10 * SECOND;
 const NOBODY = [];
@@ -70,6 +71,12 @@ export function App() {
     pickFlag: ({id}) => update((before) => openRecording(before, id)),
   };
 
+  const lanesEvents = {
+    choose: (next, compares) => update((before) => (compares ? chooseToCompare : choose)(before, next, shown)),
+    show: events.show, base: events.base, lanes: (change) => update((before) => ({...before, ...change})),
+    thread: (thread) => update((before) => narrow(before, thread ? {pid: thread.pid, thread: thread.tid ? String(thread.tid) : null} : {thread: null})),
+  };
+
   const toggleLive = () => update((before) => (isLive(before) ? hold(before, shown) : follow(before)));
   const help = useCallback(() => getText(LICENCES_URL).then(setLicences, (error) => setLicences(error.message)), []);
   useEffect(() => {
@@ -104,6 +111,9 @@ export function App() {
         {timeline.data && <TimelineNote timeline={timeline.data} state={state} />}
         {!timeline.data && !timeline.error && <p class="note timeline-host" role="status">Loading the timeline…</p>}
       </section>
+      {timeline.data?.grid.steps > 0 && (
+        <TimesPanel {...{state, shown, tick, now, themeName}} pauses={timeline.data.pauses} events={lanesEvents} />
+      )}
       <Chosen state={state} shown={shown} now={now} who={who} update={update} />
       <Tabs state={state} counts={counts} update={update} />
       <main class={`panel-host panel-${state.tab}`} role="tabpanel" aria-labelledby={`tab-${state.tab}`}>
@@ -148,7 +158,7 @@ function useProcessName(pid, timeline) {
 
 function TimelineNote({timeline: {grid, series, covered}, state}) {
   if (grid.steps === 0 || !covered.includes(1)) {
-    return <p class="note" role="status">Nothing was recorded in this time: clrsampler was not running then, or its history no longer reaches back so far.</p>;
+    return <p class="note" role="status">Nothing was recorded in this time: clrsampler was not running then, or its history does not reach back so far any more.</p>;
   }
   if (series.length === 0 && state.by === 'state') return <p class="note" role="status">No waits were recorded in this time: serve --waits does.</p>;
   if (series.length === 0) {

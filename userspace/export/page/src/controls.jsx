@@ -67,7 +67,7 @@ export function Chosen({state, shown, now, who, update}) {
   const {range, base} = state;
   const drop = (change) => () => update((before) => ({...before, ...change}));
   return (
-    <nav class="crumbs chosen" aria-label="What is chosen">
+    <nav class="crumbs chosen" aria-label="The choice">
       <output class="range-text" aria-live="polite">
         {range ? <><strong>{rangeText(range, now)}</strong> ({lengthText(lengthOf(range))})</>
           : isLive(state) ? <>The last {lengthText(state.last)}. <span class="quiet-text">Drag over the timeline to choose a range.</span></> : <>{rangeText(shown, now)} ({lengthText(lengthOf(shown))})</>}

@@ -29,7 +29,7 @@ function Coverage({health: {covered_ms: covered = 0}, range}) {
   return (
     <section>
       <h3><Sign good={good} /> Time</h3>
-      <p>{covered > 0 ? `${shareText(Math.min(covered, length), length)} of ${lengthText(length)} are recorded.` : 'Nothing of this range is recorded: clrsampler was not running then, or its history no longer reaches back so far.'}</p>
+      <p>{covered > 0 ? `${shareText(Math.min(covered, length), length)} of ${lengthText(length)} are recorded.` : 'Nothing of this range is recorded: clrsampler was not running then, or its history does not reach back so far any more.'}</p>
     </section>
   );
 }

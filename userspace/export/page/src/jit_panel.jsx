@@ -7,7 +7,7 @@ import {Answer} from './notes.jsx';
 export function JitPanel({resource, onProcess}) {
   const columns = useMemo(() => [
     {key: 'method', text: 'Method', of: ({method}) => method, cell: ({method}) => <span class="method">{method}</span>},
-    {key: 'total', text: 'Time', of: ({total_ms: ms}) => ms, cell: ({total_ms: ms}) => msText(ms), number: true, title: 'of compiling, in all'},
+    {key: 'total', text: 'Time', of: ({total_ms: ms}) => ms, cell: ({total_ms: ms}) => msText(ms), number: true, title: 'time of compiling, in all'},
     {key: 'count', text: 'Times', of: ({count}) => count, cell: ({count}) => countText(count), number: true, title: 'how often it was compiled'},
     {key: 'longest', text: 'Longest', of: ({longest_ms: ms}) => ms, cell: ({longest_ms: ms}) => msText(ms), number: true},
     {key: 'bytes', text: 'Code', of: ({bytes}) => bytes, cell: ({bytes}) => bytesText(bytes), number: true},

@@ -24,7 +24,7 @@ const EMPTY_TEXTS = {
 
 /** Why a profile has no samples. recorded: whether anything is known of its time */
 export function emptyText(view, recorded, comparing) {
-  if (!recorded) return 'No samples in this range: clrsampler was not recording then, or its history no longer has this time.';
+  if (!recorded) return 'No samples in this range: clrsampler was not recording then, or its history does not have this time any more.';
   return `No samples in ${comparing ? 'one of the two ranges' : 'this range'}: ${EMPTY_TEXTS[view]} Choose a longer range or take back a filter.`;
 }
 

@@ -3,6 +3,7 @@ import {urlOf} from './api.js';
 import {baseParameters, isComparing, rangeParameters, spanParameters, whoParameters} from './view_state.js';
 
 const MOST_ROWS = 500;
+const LANE_POINTS = 10_000, LANES = 12;  // a day of windows
 
 /** Whose series are asked for; what threads do comes with either. */
 export const seriesBy = ({by}) => (by === 'container' ? 'container' : 'process');
@@ -24,4 +25,9 @@ export const pausesUrl = tableUrl('api/pauses');
 export const jitUrl = tableUrl('api/jit');
 export const healthUrl = (state) => urlOf('api/health', rangeParameters(state));
 export const recordingUrl = (id, format) => urlOf(`api/recordings/${encodeURIComponent(id)}`, {format});
+/** method: only of stacks with such a method */
+export function lanesUrl(state, method = null) {
+  const {pid, container} = state;
+  return urlOf('api/lanes', {...spanParameters(state), pid, container, points: LANE_POINTS, threads: LANES, method});
+}
 export const RECORDINGS_URL = 'api/recordings', STATUS_URL = 'api/status', LICENCES_URL = 'assets/licences.txt';

@@ -9,16 +9,20 @@
 //   view     what is counted, VIEWS
 //   pid, container, thread  whose samples; null: all
 //   tab      the panel below the timeline, TABS
+//   lanes    'open': the map and the lanes are shown; null: not
+//   colour   what the map's cells mean, COLOURS of lanes_model.js
 //   recording  id of the flight recording that is open in that tab, or null
+import {COLOURS} from './lanes_model.js';
 import {DAY, HOUR, lengthOf, MIN_SPAN, MINUTE, sameRange} from './time_range.js';
 
 export const VIEWS = {cpu: 'CPU', jit: 'JIT', pause: 'Pauses', 'suspend-delay': 'Suspend delay', alloc: 'Allocations', 'off-cpu': 'Waits'};
-export const BY = {process: 'Process', container: 'Container', state: 'What threads do'};
+export const BY = {process: 'Process', container: 'Container', state: 'Thread states'};
 export const TABS = {profile: 'Flame graph', pauses: 'Pauses', jit: 'JIT', health: 'Health', recordings: 'Flight recordings'};
 export const SPANS = [5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY];
 
 export const START = Object.freeze({
   last: SPANS[0], span: null, range: null, base: null, by: 'process', view: 'cpu', pid: null, container: null, thread: null, tab: 'profile', recording: null,
+  lanes: null, colour: 'cpu',
 });
 
 // --- the address ----------------------------------------------------------------------------------------------------------
@@ -42,6 +46,7 @@ export function readState(hash) {
     span, range: span && readRange(words.get('range')), base: readRange(words.get('base')),
     by: oneOf('by', BY), view: oneOf('view', VIEWS), tab: oneOf('tab', TABS),
     pid: number('pid'), container: words.get('container') || null, thread: words.get('thread') || null, recording: words.get('recording') || null,
+    lanes: words.get('lanes') === 'open' ? 'open' : null, colour: oneOf('colour', COLOURS),
   };
 }
 
@@ -50,7 +55,7 @@ export function writeState(state) {
   const {last, span, range, base} = state;
   if (last !== null && (last !== START.last || span)) words.set('last', last / 1000);
   for (const [key, value] of Object.entries({span, range, base})) if (value) words.set(key, rangeWord(value));
-  for (const key of ['by', 'view', 'pid', 'container', 'thread', 'tab', 'recording']) if (state[key] !== START[key]) words.set(key, state[key]);
+  for (const key of ['by', 'view', 'pid', 'container', 'thread', 'tab', 'recording', 'lanes', 'colour']) if (state[key] !== START[key]) words.set(key, state[key]);
   return `#${words}`;
 }
 
@@ -66,6 +71,11 @@ export function choose(state, wanted, shown) {
   const reach = whole(state.span ?? shown), range = whole(wanted);
   const span = {from: Math.min(reach.from, range.from), to: Math.max(reach.to, range.to)};
   return {...state, range, span};
+}
+
+/** The same, and what was chosen before is the base of a comparison. */
+export function chooseToCompare(state, wanted, shown) {
+  return choose(state.range ? {...state, base: state.base ?? state.range} : state, wanted, shown);
 }
 
 export function clearRange(state) {

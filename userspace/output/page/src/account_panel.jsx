@@ -30,7 +30,7 @@ function ChosenRange({profile}) {
       <p>{clock(range)}: {weightText(part, unit)}, {shareText(part, all)} of the recording.</p>
       {base && <p>Compared with {clock(base)}: {weightText(sum(profile.threads, 'before'), unit)}.</p>}
       {whole.times.untimed > 0 && <p>{weightText(whole.times.untimed, unit)} of the recording have no time, and are in no range.</p>}
-      <p>What follows is about the whole recording.</p>
+      <p>All below is about the whole recording.</p>
     </section>
   );
 }

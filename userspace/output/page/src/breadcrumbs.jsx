@@ -5,9 +5,9 @@ export const TRANSFORM_TEXTS = {
   focus: 'only stacks with',
   without: 'without stacks with',
   hide: 'hidden:',
-  callees: 'what it calls:',
-  callers: 'who calls:',
-  wakers: 'who ended waits in:',
+  callees: 'callees of:',
+  callers: 'callers of:',
+  wakers: 'wakers of waits in:',
   fold: 'recursion folded:',
 };
 const MOST_CRUMBS = 6;

@@ -34,6 +34,9 @@ export class FlameGraph {
     this.selected = 0;
     this.hovered = -1;
     this.charWidths = new Map();
+    // As the scroller's own ones, which would lay out the whole page each time that they are asked for.
+    this.size = null;
+    this.scrollTop = 0;
     // A little smaller than the text around it, and room for it: 12 and 20 pixels on most screens.
     const fontPx = parseFloat(getComputedStyle(host).fontSize) - 1;
     this.font = `${fontPx}px ${FONT}`;
@@ -63,7 +66,11 @@ export class FlameGraph {
     const {scroller} = this;
     this.observer = new ResizeObserver(() => this.resized());
     this.observer.observe(scroller);
-    scroller.addEventListener('scroll', () => { this.hover(-1); this.draw(); }, {passive: true});
+    scroller.addEventListener('scroll', () => {
+      this.scrollTop = scroller.scrollTop;
+      this.hover(-1);
+      this.draw();
+    }, {passive: true});
     scroller.addEventListener('pointermove', (event) => {
       if (event.pointerType === 'mouse') this.hover(this.nodeAt(event), event.clientX, event.clientY);
     });
@@ -106,7 +113,7 @@ export class FlameGraph {
     this.selected = selected;
     this.hover(-1);
     this.measure();
-    if (turned) this.scroller.scrollTop = view.upward ? this.scroller.scrollHeight : 0;
+    if (turned) this.scrollTo(view.upward ? this.contentHeight - this.height : 0);
     this.reveal(zoomed);
     this.drawNow();
     this.showSelection();
@@ -119,6 +126,8 @@ export class FlameGraph {
   // --- geometry -------------------------------------------------------------------------------------------------------
 
   resized() {
+    const {clientWidth, clientHeight} = this.scroller;
+    this.size = {clientWidth, clientHeight};
     if (!this.view || !this.measure()) return;
     this.drawNow();
     this.showSelection();
@@ -126,9 +135,10 @@ export class FlameGraph {
 
   /** Fits canvas and scrolled space to the window and the view. @returns {boolean} whether the canvas must be drawn again */
   measure() {
-    const {clientWidth, clientHeight} = this.scroller;
+    const {clientWidth, clientHeight} = (this.size ??= {clientWidth: this.scroller.clientWidth, clientHeight: this.scroller.clientHeight});
     this.contentHeight = Math.max(clientHeight, (this.view.layout.maxDepth + 1) * this.rowPx);
     this.space.style.height = `${this.contentHeight}px`;
+    this.scrollTop = Math.min(this.scrollTop, this.contentHeight - clientHeight);
     const ratio = devicePixelRatio || 1;
     if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return false;
     this.width = clientWidth;
@@ -174,11 +184,16 @@ export class FlameGraph {
   /** Scrolls so that the node and something of what it calls is in sight. */
   reveal(node) {
     const top = this.topOf(this.view.layout.depth[node]);
-    const {scrollTop} = this.scroller;
+    const {scrollTop} = this;
     const ahead = Math.min(3 * this.rowPx, this.height / 3);
     const low = this.view.upward ? top - ahead : top, high = this.view.upward ? top + this.rowPx : top + this.rowPx + ahead;
-    if (low < scrollTop) this.scroller.scrollTop = low;
-    else if (high > scrollTop + this.height) this.scroller.scrollTop = high - this.height;
+    if (low < scrollTop) this.scrollTo(low);
+    else if (high > scrollTop + this.height) this.scrollTo(high - this.height);
+  }
+
+  scrollTo(top) {
+    this.scroller.scrollTop = top;
+    this.scrollTop = this.scroller.scrollTop;
   }
 
   // --- drawing --------------------------------------------------------------------------------------------------------
@@ -205,7 +220,7 @@ export class FlameGraph {
     const {layout, matches, fillOf, theme} = this.view;
     const {tree, left, width, firstChild, child} = layout;
     const {scale, rowPx, zoomed} = this;
-    const scrollTop = this.scroller.scrollTop, origin = left[zoomed];
+    const {scrollTop} = this, origin = left[zoomed];
     const bright = new Map(), faded = new Map(), texts = [];
     const inSight = (y) => y + rowPx > 0 && y < this.height;
     const box = (boxes, color, x, y, w) => {

@@ -51,8 +51,8 @@ function sumUp(parent, self) {
   return total;
 }
 
-/** Builds a FrameTree in which the children of a node have different frames. */
-export class TreeBuilder {
+/** The columns of a FrameTree while it grows. */
+export class TreeColumns {
   /** @param {boolean} compared  whether nodes have a second weight  @param {number} expected  nodes, if known */
   constructor(compared, expected = 1024) {
     this.frame = new Int32Array(expected);
@@ -62,22 +62,14 @@ export class TreeBuilder {
     this.frame[0] = -1;
     this.parent[0] = -1;
     this.size = 1;
-    // (parent, frame) -> node, open addressing, never more than half full. 0 is free: the root is nobody's child.
-    this.slots = new Int32Array(2 << Math.ceil(Math.log2(expected)));
   }
 
-  /** The child of `parent` with `frame`; made when it is not there. */
-  child(parent, frame) {
-    let slot = this.slotOf(parent, frame);
-    if (this.slots[slot] !== 0) return this.slots[slot];
-    if (this.size === this.frame.length || 2 * this.size > this.slots.length) {
-      this.grow();
-      slot = this.slotOf(parent, frame);
-    }
+  /** A new child of `parent`. */
+  append(parent, frame) {
+    if (this.size === this.frame.length) this.grow();
     const node = this.size++;
     this.frame[node] = frame;
     this.parent[node] = parent;
-    this.slots[slot] = node;
     return node;
   }
 
@@ -91,17 +83,6 @@ export class TreeBuilder {
     return new FrameTree(cut(this.frame), cut(this.parent), cut(this.self), cut(this.before));
   }
 
-  slotOf(parent, frame) {
-    const mask = this.slots.length - 1;
-    let slot = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b)) >>> 0;
-    slot = (slot ^ (slot >>> 15)) & mask;
-    for (;;) {
-      const node = this.slots[slot];
-      if (node === 0 || (this.parent[node] === parent && this.frame[node] === frame)) return slot;
-      slot = (slot + 1) & mask;
-    }
-  }
-
   grow() {
     const longer = (column) => {
       if (!column) return null;
@@ -113,8 +94,54 @@ export class TreeBuilder {
     this.parent = longer(this.parent);
     this.self = longer(this.self);
     this.before = longer(this.before);
+  }
+}
+
+/** Builds a FrameTree in which the children of a node have different frames. */
+export class TreeBuilder extends TreeColumns {
+  constructor(compared, expected = 1024) {
+    super(compared, expected);
+    // (parent, frame) -> node, open addressing, never more than half full. 0 is free: the root is nobody's child.
+    this.slots = new Int32Array(2 << Math.ceil(Math.log2(expected)));
+  }
+
+  /** The child of `parent` with `frame`; made when it is not there. */
+  child(parent, frame) {
+    let slot = this.slotOf(parent, frame);
+    if (this.slots[slot] !== 0) return this.slots[slot];
+    if (2 * this.size > this.slots.length) {
+      this.spread();
+      slot = this.slotOf(parent, frame);
+    }
+    return (this.slots[slot] = this.append(parent, frame));
+  }
+
+  slotOf(parent, frame) {
+    const mask = this.slots.length - 1;
+    let slot = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b)) >>> 0;
+    slot = (slot ^ (slot >>> 15)) & mask;
+    for (;;) {
+      const node = this.slots[slot];
+      if (node === 0 || (this.parent[node] === parent && this.frame[node] === frame)) return slot;
+      slot = (slot + 1) & mask;
+    }
+  }
+
+  /** Twice as many slots. */
+  spread() {
     this.slots = new Int32Array(2 * this.slots.length);
     for (let node = 1; node < this.size; ++node) this.slots[this.slotOf(this.parent[node], this.frame[node])] = node;
+  }
+}
+
+const FEW = 12;  // a sort of the library takes longer to begin
+
+function insertSorted(numbers, begin, end, compare) {
+  for (let i = begin + 1; i < end; ++i) {
+    const number = numbers[i];
+    let at = i;
+    for (; at > begin && compare(numbers[at - 1], number) > 0; --at) numbers[at] = numbers[at - 1];
+    numbers[at] = number;
   }
 }
 
@@ -148,7 +175,8 @@ export class TreeLayout {
     for (let node = 1; node < size; ++node) child[next[parent[node]]++] = node;
     for (let node = 0; node < size; ++node) {
       const begin = firstChild[node], end = firstChild[node + 1];
-      if (end - begin > 1) child.subarray(begin, end).sort(compare);
+      if (end - begin > FEW) child.subarray(begin, end).sort(compare);
+      else if (end - begin > 1) insertSorted(child, begin, end, compare);
       let x = left[node];
       for (let i = begin; i < end; ++i) {
         left[child[i]] = x;

@@ -10,8 +10,8 @@ const VIEWS = {
   exception: 'where exceptions were thrown',
   contention: 'where threads waited for locks',
   'off-cpu': 'where threads waited',
-  wall: 'what threads ran, and where they waited',
-  'suspend-delay': 'what kept .NET threads from stopping',
+  wall: 'where threads ran, and where they waited',
+  'suspend-delay': 'methods that kept .NET threads from stopping',
 };
 
 export function Header({profile, onAccount, onHelp, themeName, onTheme}) {

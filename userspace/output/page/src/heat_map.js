@@ -1,5 +1,7 @@
 // A recording as a map: columns of a minute with a cell for each second, or of a second with cells of 20 ms. Time goes down a
 // column and then on to the next one. Pure: what is drawn where, and what a place means.
+import {shareText, weightText} from './text.js';
+
 const SECOND = 1e9, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE;
 /** Columns with their cells: the first one that makes few enough columns. */
 const GRIDS = [{column: SECOND, cell: 2e7, most: 600}, {column: MINUTE, cell: SECOND, most: 4320}, {column: HOUR, cell: MINUTE, most: Infinity}];
@@ -66,9 +68,12 @@ export function mapValues(profile, times, grid, {colour, wanted, flags}) {
     if (!flags || !times.stacks) return values;
     const through = new Uint8Array(profile.nodeFrame.length);
     for (let node = 0; node < through.length; ++node) through[node] = flags[profile.nodeFrame[node]] | (profile.nodeParent[node] >= 0 ? through[profile.nodeParent[node]] : 0);
-    for (let cell = 0; cell < profile.cellNode.length; ++cell) {
-      if (profile.cellNode[cell] >= 0 && through[profile.cellNode[cell]] && wanted(profile.threads[profile.cellThread[cell]])) addSteps(values, grid, times.stacks, cell);
-    }
+    const {stepNs, steps} = times.stacks, counts = Uint8Array.from(profile.cellNode, (node, cell) => (node >= 0 && through[node] && wanted(profile.threads[profile.cellThread[cell]]) ? 1 : 0));
+    const first = grid.from / stepNs, scale = stepNs / grid.cellNs;
+    times.stacks.forEach(Math.floor(first), Math.min(steps, Math.ceil(endOf(grid) / stepNs)), (cell, weight, step) => {
+      const at = Math.floor((step - first) * scale + 1e-6);
+      if (counts[cell] && at >= 0 && at < values.length) values[at] += weight;
+    });
     return values;
   }
   times.groups.forEach((group, at) => {
@@ -79,6 +84,13 @@ export function mapValues(profile, times, grid, {colour, wanted, flags}) {
     for (let i = 0; i < values.length; ++i) values[i] *= perCell;
   }
   return values;
+}
+
+/** A value of a cell in words. */
+export function valueText({about}, colour, value) {
+  if (colour === 'cpu') return `${value.toFixed(2)} CPUs`;
+  if (colour === 'pauses') return value === 0 ? 'no pause' : `paused ${shareText(value, 1)}`;
+  return `${weightText(value, about.unit)}${colour === 'search' ? ' matched' : ''}`;
 }
 
 /** CPU time that a weight of 1 stands for; 0: weights are something else. */

@@ -4,7 +4,7 @@ import {useEffect, useRef} from 'preact/hooks';
 const KEYS = [
   ['click, Enter', 'zoom into a frame'],
   ['Esc', 'one step back'],
-  ['right click, m', 'what can be done with a frame: who calls it, focus, hide, \u2026'],
+  ['right click, m', 'the menu of a frame: callers, focus, hide, \u2026'],
   ['arrows', 'from frame to frame'],
   ['Home', 'to the root'],
   ['/', 'search'],

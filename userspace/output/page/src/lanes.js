@@ -6,9 +6,9 @@ export const LANE_COLORS = {
   dark: {Other: '#70767f', '.NET': '#d98f12', 'precompiled .NET': '#cfb92f', native: '#63b3e4', kernel: '#e4794a', 'garbage collection': '#ff7a5c', 'JIT compiler': '#c58ad3', waiting: '#5d6f88', idle: '#2b2f36'},
 };
 
-/** Threads that have samples, most weight first, as indexes. */
+/** Threads that have samples, most weight first, as indexes. What stands for several comes last. */
 export function rankedThreads(profile, wanted = () => true) {
-  return profile.threads.filter((thread) => thread.weight > 0 && wanted(thread)).sort((a, b) => b.weight - a.weight).map(({index}) => index);
+  return profile.threads.filter((thread) => thread.weight > 0 && wanted(thread)).sort((a, b) => (a.isOthers ?? false) - (b.isOthers ?? false) || b.weight - a.weight).map(({index}) => index);
 }
 
 /**
@@ -27,8 +27,12 @@ export function laneColumns(times, threads, span, columns, weightNs = null) {
     const lane = lanes.get(thread);
     if (!lane) return;
     for (let i = steps.first[group]; i < steps.first[group + 1]; ++i) {
-      const from = steps.step[i] * steps.stepNs, weight = steps.sums[i + 1] - steps.sums[i];
-      addTo(lane, kinds, kind, columnNs, columns, from - span.from, Math.max(steps.stepNs, weightNs === null ? 0 : weight * weightNs), weight);
+      const from = steps.step[i] * steps.stepNs - span.from, weight = steps.sums[i + 1] - steps.sums[i];
+      const length = Math.max(steps.stepNs, weightNs === null ? 0 : weight * weightNs);
+      const column = Math.floor(from / columnNs + 1e-6);
+      // Most are shorter than a column, and of a day there are millions.
+      if (column >= 0 && column < columns && from >= column * columnNs && from + length <= (column + 1) * columnNs) lane[column * kinds + kind] += weight;
+      else addTo(lane, kinds, kind, columnNs, columns, from, length, weight);
     }
   });
   return lanes;

@@ -3,9 +3,8 @@ import {useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {LANE_COLORS, laneColumns, rankedThreads, sharesAt} from './lanes.js';
 import {Swatch} from './node_details.jsx';
 import {THEMES} from './palette.js';
-import {drawLanes, fitCanvas, markColor} from './time_canvas.js';
+import {drawLanes, fitCanvas, lanesPicture, markColor} from './time_canvas.js';
 import {shareText} from './text.js';
-import {clockText} from './time_state.js';
 import {Tooltip} from './tooltip.jsx';
 import {useSize} from './use_size.js';
 
@@ -20,9 +19,14 @@ function weightNsOf({about}) {
   return NS_PER_UNIT[about.unit] ?? null;
 }
 
-const labelOf = (thread) => `${thread.name || thread.comm || 'thread'}${thread.tid ? ` (${thread.tid})` : ''}`;
+const labelOf = (thread) => thread.label ?? `${thread.name || thread.comm || 'thread'}${thread.tid ? ` (${thread.tid})` : ''}`;
 
-export function LanesView({profile, times, span, state, pending, acts, wanted, picked, onPick, themeName}) {
+/**
+ * @param {{threads: object[], about: object}} profile  threads: index, pid, tid, comm, name, weight, process; label and isOthers if they are no plain ones
+ * @param {object} times  laneTexts, groups, groupSteps and events of RecordedTimes; holdsWeights: a weight lies in its step, however large it is
+ * @param {{from, to}} span  in nanoseconds, as all times here
+ */
+export function LanesView({profile, times, span, state, pending, acts, picked, onPick, clock, themeName}) {
   const host = useRef(null), canvas = useRef(null), drag = useRef(null);
   const [all, setAll] = useState(false), [hovered, setHovered] = useState(null);
   const {width} = useSize(host);
@@ -30,19 +34,23 @@ export function LanesView({profile, times, span, state, pending, acts, wanted, p
   const threads = useMemo(() => ranked.slice(0, all ? MOST : FEW), [ranked, all]);
   const columns = Math.max(1, Math.floor(width / PX_PER_COLUMN)), columnNs = (span.to - span.from) / columns;
   const weightNs = weightNsOf(profile);
-  const lanes = useMemo(() => laneColumns(times, threads, span, columns, weightNs), [times, threads, span.from, span.to, columns]);
+  const lanes = useMemo(() => laneColumns(times, threads, span, columns, times.holdsWeights ? null : weightNs), [times, threads, span.from, span.to, columns]);
   const events = useMemo(() => eventsOf(profile, times, threads, span, columns), [times, threads, span.from, span.to, columns]);
   const kinds = times.laneTexts.length + 1;
   const full = useMemo(() => (weightNs ? columnNs / weightNs : fullest(lanes, kinds)), [lanes]);
   const colors = [LANE_COLORS[themeName].Other, ...times.laneTexts.map((text) => LANE_COLORS[themeName][text])];
   const range = pending ?? state.range;
   const shares = (one) => ({from: (one.from - span.from) / (span.to - span.from), to: (one.to - span.from) / (span.to - span.from)});
+  const height = threads.length * LANE_PX;
+  const picture = useMemo(() => width > 0 && height > 0 && lanesPicture({width, height}, threads.map((thread) => lanes.get(thread)),
+    {laneHeight: LANE_PX, full, colors, events, eventColors: {pause: LANE_COLORS[themeName]['garbage collection'], compilation: LANE_COLORS[themeName]['JIT compiler']}, theme: THEMES[themeName]}),
+  [lanes, events, width, themeName, full]);
   useLayoutEffect(() => {
-    const fitted = fitCanvas(canvas.current, width, threads.length * LANE_PX);
+    const fitted = fitCanvas(canvas.current, width, height);
     if (!fitted) return;
     const marks = [state.base && {...shares(state.base), color: markColor(themeName, 'base')}, range && {...shares(range), color: markColor(themeName, 'range')}].filter(Boolean);
-    drawLanes(fitted, threads.map((thread) => lanes.get(thread)), {laneHeight: LANE_PX, full, colors, events, eventColors: {pause: LANE_COLORS[themeName]['garbage collection'], compilation: LANE_COLORS[themeName]['JIT compiler']}, marks, theme: THEMES[themeName]});
-  }, [lanes, events, width, themeName, range, state.base, full]);
+    drawLanes(fitted, picture, marks);
+  }, [picture, range, state.base]);
 
   const timeAt = (event) => {
     const box = canvas.current.getBoundingClientRect();
@@ -60,12 +68,14 @@ export function LanesView({profile, times, span, state, pending, acts, wanted, p
       setHovered({lane: Math.floor((event.clientY - box.top) / LANE_PX), column: Math.min(columns - 1, Math.floor((event.clientX - box.left) / (box.width / columns))), x: event.clientX, y: event.clientY});
     }
   };
+  const noun = ranked.some((index) => profile.threads[index].isOthers) ? 'lanes' : 'threads';
   const seen = kindsSeen(lanes, kinds), hasPauses = times.events.some(({kind}) => kind === 'pause');
   return (
     <div class="lanes-view">
       <ul class="lane-names" aria-label="Threads over time">
         {threads.map((index) => {
           const thread = profile.threads[index];
+          if (thread.isOthers) return <li key={index}><span title={labelOf(thread)}>{labelOf(thread)}</span></li>;
           const isPicked = picked.threads !== null && picked.threads.length === 1 && picked.threads[0].index === index;
           return (
             <li key={index}><button class="link" aria-pressed={isPicked} title={labelOf(thread)} aria-label={`${labelOf(thread)}: ${laneText(times, lanes.get(index), columns)}`}
@@ -93,13 +103,13 @@ export function LanesView({profile, times, span, state, pending, acts, wanted, p
       <div class="lane-legend">
         {seen.map((kind) => <span key={kind}><Swatch color={colors[kind]} />{kind === 0 ? 'not known' : times.laneTexts[kind - 1]}</span>)}
         {hasPauses && <span><Swatch color={LANE_COLORS[themeName]['garbage collection']} />pauses (on top)</span>}
-        {ranked.length > FEW && <button class="link more" aria-expanded={all} onClick={() => setAll(!all)}>{all ? 'fewer threads' : `all ${ranked.length} threads`}</button>}
+        {ranked.length > FEW && <button class="link more" aria-expanded={all} onClick={() => setAll(!all)}>{all ? `fewer ${noun}` : `all ${ranked.length} ${noun}`}</button>}
         {all && ranked.length > MOST && <span>{MOST} of them are shown</span>}
       </div>
       {hovered && threads[hovered.lane] !== undefined && (
         <Tooltip at={hovered}>
           <strong>{labelOf(profile.threads[threads[hovered.lane]])}</strong>
-          <div>{clockText(span.from + hovered.column * columnNs, times.durationNs)}: {laneText(times, lanes.get(threads[hovered.lane]).subarray(hovered.column * kinds, (hovered.column + 1) * kinds), 1)}</div>
+          <div>{clock(span.from + hovered.column * columnNs)}: {laneText(times, lanes.get(threads[hovered.lane]).subarray(hovered.column * kinds, (hovered.column + 1) * kinds), 1)}</div>
         </Tooltip>
       )}
     </div>
@@ -135,7 +145,7 @@ function eventsOf(profile, times, threads, span, columns) {
   const lanes = threads.map(() => ({pause: new Float64Array(columns), compilation: new Float64Array(columns)}));
   for (const {kind, from, to, thread} of times.events) {
     if (kind === 'collection' || to < span.from || from >= span.to) continue;
-    const {pid, tid} = profile.threads[thread];
+    const {pid, tid} = profile.threads[thread] ?? {};
     threads.forEach((index, lane) => {
       const own = profile.threads[index];
       if (own.pid !== pid || (kind === 'compilation' && own.tid !== tid)) return;

@@ -17,8 +17,14 @@ function Failure({error}) {
 }
 
 try {
-  const textOf = (id) => document.getElementById(id).textContent;
-  const [data, times] = await Promise.all([unpack(textOf('profile')), unpackTimes(textOf('times'))]);
+  const textOf = (id) => document.getElementById(id).textContent.trim();
+  // The script runs as soon as it is there, and what is behind it may be long.
+  const whole = () => new Promise((done) => (document.readyState === 'loading' ? document.addEventListener('DOMContentLoaded', done, {once: true}) : done()));
+  const stacks = async () => {
+    await whole();
+    return textOf('times');
+  };
+  const [data, times] = await Promise.all([unpack(textOf('profile')), unpackTimes(textOf('lanes'), stacks)]);
   const profile = new Profile(data, times);
   document.title = `${profile.about.title} \u2013 clrsampler`;
   root.replaceChildren();

@@ -1,20 +1,27 @@
-// The map: a canvas that is coloured by what is counted, and on which a range is chosen by pointer or keys.
+// The map: a canvas that is coloured by what is counted, and on which a range is chosen by pointer or keys. Knows nothing of profiles:
+// it gets values, and their words.
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
-import {mapKey, mapValues, strongest, timeOf} from './heat_map.js';
+import {mapKey, strongest, timeOf} from './heat_map.js';
 import {THEMES} from './palette.js';
 import {drawMap, fitCanvas, pictureOf, shadesOf} from './time_canvas.js';
-import {shareText, weightText} from './text.js';
-import {clockText} from './time_state.js';
 import {Tooltip} from './tooltip.jsx';
 import {useSize} from './use_size.js';
 
-export function MapView({profile, times, grid, state, pending, acts, wanted, flags, themeName}) {
+/**
+ * @param {MapGrid} grid
+ * @param {Float64Array} values  of its cells
+ * @param {{range, base, colour}} state  as time_state.js has it
+ * @param {?{from, to}} pending  what is being chosen
+ * @param {object} acts  choose(range, compares), pending(range), compare(), all(), zoomIn(), zoomOut()
+ * @param {(cell: number) => string} describe
+ * @param {(ns: number) => string} clock
+ */
+export function MapView({grid, values, state, pending, acts, describe, clock, themeName}) {
   const host = useRef(null), canvas = useRef(null), drag = useRef(null);
   const [cursor, setCursor] = useState(0), [anchor, setAnchor] = useState(null), [hovered, setHovered] = useState(null);
   const [focused, setFocused] = useState(false);
   const {width, height} = useSize(host);
   const {colour} = state, paper = THEMES[themeName].paper;
-  const values = useMemo(() => mapValues(profile, times, grid, {colour, wanted, flags}), [profile, grid, colour, wanted, colour === 'search' ? flags : null, colour === 'search' && times.stacks]);
   const picture = useMemo(() => pictureOf(grid, values, strongest(values) || 1, shadesOf(themeName, colour, paper)), [values, themeName]);
   useEffect(() => {
     setCursor((now) => Math.min(now, values.length - 1));
@@ -83,28 +90,17 @@ export function MapView({profile, times, grid, state, pending, acts, wanted, fla
       acts[Object.keys(act)[0]]();
     }
   };
-  const describe = (cell) => `${clockText(timeOf(grid, cell), times.durationNs)}: ${valueText(profile, colour, values[cell])}`;
+  const end = grid.from + grid.columns * grid.columnNs, labels = Array.from({length: 5}, (_, i) => clock(grid.from + ((end - grid.from) * i) / 4));
   return (
     <div class="timeline-place">
       <div ref={host} class="timeline-map" tabIndex={0} role="slider" aria-label="Map of the time" aria-orientation="horizontal" aria-valuemin={0} aria-valuemax={values.length - 1}
-        aria-valuenow={cursor} aria-valuetext={describe(cursor)} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)} onKeyDown={keyDown}
+        aria-valuenow={cursor} aria-valuetext={describe(Math.min(cursor, values.length - 1))} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)} onKeyDown={keyDown}
         onPointerDown={pointerDown} onPointerMove={pointerMove} onPointerUp={pointerUp} onPointerLeave={() => setHovered(null)}
         onPointerCancel={() => { drag.current = null; acts.pending(null); }}>
         <canvas ref={canvas} />
       </div>
-      <TimeAxis from={grid.from} to={grid.from + grid.columns * grid.columnNs} longest={times.durationNs} className="timeline-axis" />
+      <div class="timeline-axis" aria-hidden="true">{labels.map((text, i) => <span key={i}>{text}</span>)}</div>
       {hovered && hovered.cell < values.length && <Tooltip at={hovered}>{describe(hovered.cell)}</Tooltip>}
     </div>
   );
-}
-
-function TimeAxis({from, to, longest, className}) {
-  const labels = Array.from({length: 5}, (_, i) => clockText(from + ((to - from) * i) / 4, longest));
-  return <div class={className} aria-hidden="true">{labels.map((text, i) => <span key={i}>{text}</span>)}</div>;
-}
-
-function valueText(profile, colour, value) {
-  if (colour === 'cpu') return `${value.toFixed(2)} CPUs`;
-  if (colour === 'pauses') return value === 0 ? 'no pause' : `paused ${shareText(value, 1)}`;
-  return `${weightText(value, profile.about.unit)}${colour === 'search' ? ' matched' : ''}`;
 }

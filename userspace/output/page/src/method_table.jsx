@@ -1,12 +1,10 @@
 // Top methods: what each costs alone (self) and with what it calls (total). A click marks the method in the picture. What the
 // runtime does without a name is one row for each role; a click shows the functions by their addresses.
-import {useMemo, useState} from 'preact/hooks';
+import {useMemo, useRef, useState} from 'preact/hooks';
 import {Swatch} from './node_details.jsx';
 import {changePoints, isSignificant} from './significance.js';
 import {countText, shareText, shortWeightText, withoutArguments} from './text.js';
-
-const MOST_ROWS = 200;
-const MOST_ADDRESSES = 50;  // of one role
+import {useRows} from './use_rows.js';
 
 const COLUMNS = {
   name: {text: 'Method', of: null},
@@ -30,68 +28,68 @@ export function MethodTable({profile, tree, whole, unit, fills, costs, found, ma
     const compare = key ? (a, b) => sign * (key(a) - key(b)) : (a, b) => -sign * (nameOf(profile, a) < nameOf(profile, b) ? -1 : 1);
     return wanted.sort(compare);
   }, [costs, found, columns, sort]);
-  const shown = rows.slice(0, MOST_ROWS);
+  const lines = useMemo(() => linesOf(rows, opened), [rows, opened]);
+  const host = useRef(null);
+  const {first, end, above, whole: room, onScroll, onKeyDown} = useRows(host, lines.length);
+  // As high as all rows, whatever is in the document meanwhile: so the place stays that is scrolled to.
+  const setRoom = (element) => {
+    if (element) Object.assign(element.style, {paddingTop: `${above}px`, height: `${room}px`});
+  };
+  const open = (name) => setOpened((now) => (now === name ? null : name));
   return (
-    <div>
-      <table class="methods">
-        <thead><tr>
-          {Object.entries(columns).map(([key, {text, title}]) => (
-            <th key={key} scope="col" class={key === 'name' ? 'name' : 'number'} aria-sort={sort.key === key ? (sort.descending ? 'descending' : 'ascending') : 'none'}>
-              <button title={title} onClick={() => setSort({key, descending: sort.key === key ? !sort.descending : true})}>
-                {text}<span aria-hidden="true">{sort.key === key ? (sort.descending ? ' \u2193' : ' \u2191') : ''}</span>
-              </button>
-            </th>
-          ))}
-          <th scope="col" class="more" aria-label="Menu" />
-        </tr></thead>
-        <tbody>
-          {shown.map((row) => (row.below ? (
-            <RoleRows key={row.name} row={row} {...{profile, whole, unit, fills, marked, onMark}} open={opened === row.name}
-              onOpen={() => setOpened((now) => (now === row.name ? null : row.name))} />
-          ) : (
-            <tr key={row.frame} class={row.frame === marked ? 'marked' : ''}
-              onContextMenu={(event) => { event.preventDefault(); onMenu(row.frame, event.clientX, event.clientY); }}>
-              <td class="name"><button class="link" aria-pressed={row.frame === marked} title={profile.names[row.frame]} onClick={() => onMark(row.frame)}>
-                <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{withoutArguments(profile.names[row.frame])}</bdi></span>
-              </button></td>
-              {diff
-                ? <DiffCells row={row} tree={tree} profile={profile} />
-                : <><NumberCell value={row.self} whole={whole} unit={unit} /><NumberCell value={row.total} whole={whole} unit={unit} /></>}
-              <td class="more"><button class="quiet" aria-label={`Menu for ${profile.names[row.frame]}`}
-                onClick={(event) => { const box = event.currentTarget.getBoundingClientRect(); onMenu(row.frame, box.left, box.bottom); }}>⋮</button></td>
-            </tr>
-          )))}
-        </tbody>
-      </table>
-      <p class="note">{rows.length === 0 ? 'No method matches.' : rows.length > shown.length ? `${countText(shown.length)} of ${countText(rows.length)} methods; search for the others.` : ''}</p>
+    <div class="methods-host" ref={host} tabIndex={-1} onScroll={onScroll} onKeyDown={onKeyDown}>
+      <div ref={setRoom}>
+        <table class="methods" aria-rowcount={lines.length + 1}>
+          <thead><tr aria-rowindex={1}>
+            {Object.entries(columns).map(([key, {text, title}]) => (
+              <th key={key} scope="col" class={key === 'name' ? 'name' : 'number'} aria-sort={sort.key === key ? (sort.descending ? 'descending' : 'ascending') : 'none'}>
+                <button title={title} onClick={() => setSort({key, descending: sort.key === key ? !sort.descending : true})}>
+                  {text}<span aria-hidden="true">{sort.key === key ? (sort.descending ? ' \u2193' : ' \u2191') : ''}</span>
+                </button>
+              </th>
+            ))}
+            <th scope="col" class="more" aria-label="Menu" />
+          </tr></thead>
+          <tbody>
+            {lines.slice(first, end).map((line, i) => (
+              <Line key={line.key} line={line} index={first + i + 2} {...{profile, tree, whole, unit, fills, onMark, onMenu}} isMarked={!line.isRole && line.row.frame === marked}
+                isOpen={line.isRole && opened === line.row.name} onOpen={open} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length === 0 && <p class="note">No method matches.</p>}
     </div>
   );
 }
 
-function RoleRows({row, profile, whole, unit, fills, marked, onMark, open, onOpen}) {
-  const text = `${row.below.length === 1 ? 'one function' : `${countText(row.below.length)} functions`} without a name, and what else is below`;
+/** One line for each row, and for each function of the role that is open. */
+function linesOf(rows, opened) {
+  return rows.flatMap((row) => {
+    if (!row.below) return [{key: row.frame, row}];
+    const own = {key: row.name, row, isRole: true};
+    return row.name === opened ? [own, ...row.below.map((one) => ({key: `${one.frame} below`, row: one, isBelow: true}))] : [own];
+  });
+}
+
+function Line({line: {row, isRole, isBelow}, index, profile, tree, whole, unit, fills, onMark, onMenu, isMarked, isOpen, onOpen}) {
+  const name = nameOf(profile, row);
+  const title = isRole ? `${name}: ${row.below.length === 1 ? 'one function' : `${countText(row.below.length)} functions`} without a name, and what else is below` : name;
+  const says = isRole ? {'aria-expanded': isOpen, onClick: () => onOpen(row.name)} : {'aria-pressed': isMarked, onClick: () => onMark(row.frame)};
+  const hasMenu = !isRole && !isBelow;
   return (
-    <>
-      <tr class="role">
-        <td class="name"><button class="link" aria-expanded={open} title={`${row.name}: ${text}`} onClick={onOpen}>
-          <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{row.name}</bdi></span><span class="fold" aria-hidden="true">{open ? '\u25be' : '\u25b8'}</span>
-        </button></td>
-        <NumberCell value={row.self} whole={whole} unit={unit} /><NumberCell value={row.total} whole={whole} unit={unit} />
-        <td class="more" />
-      </tr>
-      {open && row.below.slice(0, MOST_ADDRESSES).map(({frame, self}) => (
-        <tr key={frame} class={`below${frame === marked ? ' marked' : ''}`}>
-          <td class="name"><button class="link" aria-pressed={frame === marked} title={profile.names[frame]} onClick={() => onMark(frame)}>
-            <Swatch color={fills[frame]} /><span class="cut"><bdi>{profile.names[frame]}</bdi></span>
-          </button></td>
-          <NumberCell value={self} whole={whole} unit={unit} /><td class="number" />
-          <td class="more" />
-        </tr>
-      ))}
-      {open && row.below.length > MOST_ADDRESSES && (
-        <tr class="below"><td colspan="4" class="note">{countText(row.below.length - MOST_ADDRESSES)} more; search for them.</td></tr>
-      )}
-    </>
+    <tr aria-rowindex={index} class={[isRole && 'role', isBelow && 'below', isMarked && 'marked'].filter(Boolean).join(' ')}
+      onContextMenu={hasMenu ? (event) => { event.preventDefault(); onMenu(row.frame, event.clientX, event.clientY); } : undefined}>
+      <td class="name"><button class="link" title={title} {...says}>
+        <Swatch color={fills[row.frame]} /><span class="cut"><bdi>{hasMenu ? withoutArguments(name) : name}</bdi></span>
+        {isRole && <span class="fold" aria-hidden="true">{isOpen ? '\u25be' : '\u25b8'}</span>}
+      </button></td>
+      {profile.diff ? <DiffCells row={row} tree={tree} profile={profile} />
+        : <><NumberCell value={row.self} whole={whole} unit={unit} />{isBelow ? <td class="number" /> : <NumberCell value={row.total} whole={whole} unit={unit} />}</>}
+      <td class="more">{hasMenu && (
+        <button class="quiet" aria-label={`Menu for ${name}`} onClick={(event) => { const box = event.currentTarget.getBoundingClientRect(); onMenu(row.frame, box.left, box.bottom); }}>⋮</button>
+      )}</td>
+    </tr>
   );
 }
 
@@ -119,7 +117,7 @@ function diffColumns(profile, tree) {
     before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after'},
     after: {text: 'After', of: after, title: 'self, share of the profile after'},
     // What is noise comes last, however large.
-    change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'of the self share, in points'},
+    change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'change of the self share, in points'},
   };
 }
 

@@ -24,43 +24,61 @@ function isRuntimeFunction(profile, frame) {
  * @returns {{frame: number, name: string, self: number, total: number, below: {frame: number, self: number}[]}[]} of
  *     each role that has any; `frame` is one of the role's. The weights of `below` add up to `self`, most first.
  */
-export function roleCosts(layout, profile) {
-  const {tree, firstChild, child} = layout;
-  const roleOf = (frame) => {
-    if (KINDS[profile.kinds[frame]] !== 'role') return null;
-    return profile.names[frame].startsWith('[jit ') ? ALL_COMPILATIONS : profile.names[frame];
-  };
-  const nameless = Uint8Array.from({length: profile.frameCount}, (_, frame) => (isNameless(profile, frame) ? 1 : 0));
-  const roles = Array.from({length: profile.frameCount}, (_, frame) => roleOf(frame));
-  const managed = Uint8Array.from({length: profile.frameCount}, (_, frame) => (MANAGED.has(KINDS[profile.kinds[frame]]) ? 1 : 0));
-  const callers = Array.from({length: profile.frameCount}, (_, frame) => (isRuntimeFunction(profile, frame) ? `[in ${profile.names[frame]}]` : null));
-  const rows = new Map();
-  // A walk in depth. `inside`: what a nameless leaf would be of, the name of a row; `outside`: the rows further out.
-  const walk = [{node: 0, inside: null, outside: new Set()}];
-  while (walk.length > 0) {
-    const {node, inside, outside} = walk.pop();
-    for (let at = firstChild[node]; at < firstChild[node + 1]; ++at) {
-      const down = child[at], frame = tree.frame[down], role = roles[frame] ?? callers[frame];
-      let within = outside;
-      if (role !== null) {
-        if (!rows.has(role)) rows.set(role, {frame, name: role, self: 0, total: 0, below: new Map()});
-        if (!outside.has(role)) {
-          rows.get(role).total += tree.total[down];
-          within = new Set([...outside, role]);
-        }
-      }
-      const keepsRole = callers[frame] !== null && inside !== null && !inside.startsWith('[in ');
-      const now = keepsRole ? inside : (role ?? (managed[frame] ? null : inside));
-      if (now !== null && nameless[frame] && tree.self[down] > 0) {
-        const row = rows.get(now);
-        row.self += tree.self[down];
-        row.below.set(frame, (row.below.get(frame) ?? 0) + tree.self[down]);
-      }
-      walk.push({node: down, inside: now, outside: within});
+export function roleCosts({tree}, profile) {
+  const {nameless, managed, role, names, firstCaller} = rolesOf(profile);
+  const {frame, parent, self, total, size} = tree;
+  const rows = new Map();  // by number of a role
+  const inside = new Int32Array(size).fill(NONE);  // what a nameless leaf below would be of
+  const around = new Int32Array(size);             // the nearest node at or above that has a role; 0: none
+  for (let node = 1; node < size; ++node) {
+    const above = parent[node], own = role[frame[node]];
+    around[node] = own === NONE ? around[above] : node;
+    if (own !== NONE) {
+      if (!rows.has(own)) rows.set(own, {frame: frame[node], name: names[own], self: 0, total: 0, below: new Map()});
+      let outer = around[above];
+      while (outer > 0 && role[frame[outer]] !== own) outer = around[parent[outer]];
+      if (outer === 0) rows.get(own).total += total[node];
+    }
+    // A function of the runtime says less than what the runtime was called for.
+    const keeps = own >= firstCaller && inside[above] !== NONE && inside[above] < firstCaller;
+    inside[node] = keeps ? inside[above] : own !== NONE ? own : managed[frame[node]] ? NONE : inside[above];
+    if (inside[node] !== NONE && nameless[frame[node]] && self[node] > 0) {
+      const row = rows.get(inside[node]);
+      row.self += self[node];
+      row.below.set(frame[node], (row.below.get(frame[node]) ?? 0) + self[node]);
     }
   }
-  const byWeight = (below) => [...below].map(([frame, self]) => ({frame, self})).sort((a, b) => b.self - a.self);
-  return [...rows.values()].filter(({self}) => self > 0).map((row) => ({...row, below: byWeight(row.below)}));
+  const byWeight = (below) => [...below].map(([at, weight]) => ({frame: at, self: weight})).sort((a, b) => b.self - a.self);
+  return [...rows.values()].filter((row) => row.self > 0).map((row) => ({...row, below: byWeight(row.below)}));
+}
+
+const NONE = -1;
+const known = new WeakMap();  // by the names of a profile, which parts of its time share
+
+/**
+ * Of each frame whether it is nameless or managed, and the number of its role or of itself as a caller, or NONE.
+ * names: of these numbers; those from firstCaller on are of callers.
+ */
+function rolesOf(profile) {
+  const found = known.get(profile.names);
+  if (found?.role.length === profile.frameCount) return found;
+  const {frameCount, kinds, names: texts} = profile;
+  const flags = (test) => Uint8Array.from({length: frameCount}, (_, frame) => (test(frame) ? 1 : 0));
+  const ids = new Map(), role = new Int32Array(frameCount).fill(NONE);
+  const number = (frame, name) => {
+    if (!ids.has(name)) ids.set(name, ids.size);
+    role[frame] = ids.get(name);
+  };
+  for (let frame = 0; frame < frameCount; ++frame) {
+    if (KINDS[kinds[frame]] === 'role') number(frame, texts[frame].startsWith('[jit ') ? ALL_COMPILATIONS : texts[frame]);
+  }
+  const firstCaller = ids.size;
+  for (let frame = 0; frame < frameCount; ++frame) {
+    if (role[frame] === NONE && isRuntimeFunction(profile, frame)) number(frame, `[in ${texts[frame]}]`);
+  }
+  const roles = {role, names: [...ids.keys()], firstCaller, nameless: flags((frame) => isNameless(profile, frame)), managed: flags((frame) => MANAGED.has(KINDS[kinds[frame]]))};
+  known.set(profile.names, roles);
+  return roles;
 }
 
 /** The rows of methodCosts with those of roleCosts: what a role has, its functions have no more. */

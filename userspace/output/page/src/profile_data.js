@@ -1,6 +1,6 @@
 // The profile inside the page: JSON. output/html_data.h says what it holds.
 import {accountInShort, accountInWords} from './account.js';
-import {TreeBuilder} from './frame_tree.js';
+import {TreeBuilder, TreeColumns} from './frame_tree.js';
 import {inflate} from './packed.js';
 import {RecordedTimes} from './recorded_times.js';
 import {inert, shorterNames} from './text.js';
@@ -225,38 +225,57 @@ export class Profile {
 
   treeOf(nodeFrame, wanted, apart) {
     const processes = this.processes.filter((process) => process.threads.some(wanted));
-    const builder = new TreeBuilder(this.diff !== null, this.nodeFrame.length + processes.length + 1);
+    const isApart = apart && processes.length > 1;
+    const nodes = new TreeColumns(this.diff !== null, this.nodeFrame.length + processes.length + 1);
     const rank = new Int32Array(this.threads.length).fill(-1);
     processes.forEach((process, i) => {
       for (const thread of process.threads) if (wanted(thread)) rank[thread.index] = i;
     });
     // Process by process, so that one array of places serves all: place[n] counts if stamp[n] is the process's.
-    const place = new Int32Array(this.nodeFrame.length), stamp = new Int32Array(this.nodeFrame.length).fill(-1);
+    const {alike, count} = this.alikeBy(nodeFrame), {cellNode, nodeParent, cellWeight, cellBefore} = this;
+    const place = new Int32Array(count), stamp = new Int32Array(count).fill(-1);
     const pending = [];
-    for (const [at, cells] of this.cellsByRank(rank, processes.length).entries()) {
-      const root = apart && processes.length > 1 ? builder.child(0, processes[at].frame) : 0;
+    for (const [process, cells] of this.cellsByRank(rank, processes.length).entries()) {
+      const root = isApart ? nodes.append(0, processes[process].frame) : 0, at = isApart ? process : 0;
       for (const cell of cells) {
-        let node = this.cellNode[cell];
-        for (; node >= 0 && stamp[node] !== at; node = this.nodeParent[node]) pending.push(node);
-        let parent = node < 0 ? root : place[node];
+        let node = cellNode[cell];
+        for (; node >= 0 && stamp[alike[node]] !== at; node = nodeParent[node]) pending.push(node);
+        let parent = node < 0 ? root : place[alike[node]];
         while (pending.length > 0) {
-          const down = pending.pop();
-          stamp[down] = at;
-          place[down] = parent = builder.child(parent, nodeFrame[down]);
+          const down = pending.pop(), own = alike[down];
+          // Another one with the same frames may have come before.
+          if (stamp[own] !== at) place[own] = nodes.append(parent, nodeFrame[down]);
+          stamp[own] = at;
+          parent = place[own];
         }
-        builder.add(parent, this.cellWeight[cell], this.cellBefore?.[cell]);
+        nodes.add(parent, cellWeight[cell], cellBefore ? cellBefore[cell] : 0);
       }
     }
-    return builder.build();
+    return nodes.build();
   }
 
-  cellsByRank(rank, count) {
-    const cells = Array.from({length: count}, () => []), {cellThread, cellWeight, cellBefore} = this;
-    for (let cell = 0; cell < cellThread.length; ++cell) {
-      if (cellWeight[cell] === 0 && !cellBefore?.[cell]) continue;  // not in the part of the time
-      const at = rank[cellThread[cell]];
-      if (at >= 0) cells[at].push(cell);
+  /** Of each node a number that it shares with those that have the same frames from the outermost on; and how many numbers there are. */
+  alikeBy(nodeFrame) {
+    const own = this.whole ?? this;
+    if (nodeFrame === own.nodeFrame && own.alike) return own.alike;
+    const builder = new TreeBuilder(false, nodeFrame.length + 1), alike = new Int32Array(nodeFrame.length);
+    for (let node = 0; node < alike.length; ++node) {
+      const above = this.nodeParent[node];
+      alike[node] = builder.child(above < 0 ? 0 : alike[above], nodeFrame[node]);
     }
-    return cells;
+    const found = {alike, count: builder.size};
+    if (nodeFrame === own.nodeFrame) own.alike = found;
+    return found;
+  }
+
+  /** The cells that have weight, of each rank an array. */
+  cellsByRank(rank, count) {
+    const {cellThread, cellWeight, cellBefore} = this, ends = new Uint32Array(count + 1);
+    const rankOf = (cell) => (cellWeight[cell] === 0 && !cellBefore?.[cell] ? -1 : rank[cellThread[cell]]);  // else not in the part of the time
+    for (let cell = 0; cell < cellThread.length; ++cell) if (rankOf(cell) >= 0) ++ends[rankOf(cell) + 1];
+    for (let at = 0; at < count; ++at) ends[at + 1] += ends[at];
+    const cells = new Uint32Array(ends[count]), next = ends.slice();
+    for (let cell = 0; cell < cellThread.length; ++cell) if (rankOf(cell) >= 0) cells[next[rankOf(cell)]++] = cell;
+    return Array.from({length: count}, (_, at) => cells.subarray(ends[at], ends[at + 1]));
   }
 }

@@ -8,7 +8,6 @@ import {FrameMenu} from './frame_menu.jsx';
 import {layOut, ORDERS} from './frame_tree.js';
 import {DiffLegend, KindLegend} from './legend.jsx';
 import {MethodTable} from './method_table.jsx';
-import {methodCosts, roleCosts, withRoles} from './methods.js';
 import {describeNode, NodeDetails} from './node_details.jsx';
 import {diffRamp, kindFills, THEMES} from './palette.js';
 import {KINDS} from './profile_data.js';
@@ -20,6 +19,7 @@ import {TimePanel} from './time_panel.jsx';
 import {stepBack} from './time_state.js';
 import {Toolbar} from './toolbar.jsx';
 import {applyTransforms} from './transforms.js';
+import {useMethodCosts} from './use_costs.js';
 import {usePartOf, useTimeState} from './use_times.js';
 import {isOfWaits, wakerMarks} from './waits.js';
 import {WaitsPanel} from './waits_panel.jsx';
@@ -58,7 +58,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
 
   const base = useMemo(() => profile.tree(wantedThreads(picked), apart), [profile, picked, apart]);
   const steps = useMemo(() => (foldAll ? [{kind: 'foldAll'}, ...transforms] : transforms), [foldAll, transforms]);
-  const marksWaker = useMemo(() => wakerMarks(profile), [profile]);
+  const marksWaker = useMemo(() => wakerMarks(profile), [profile.names]);
   const tree = useMemo(() => applyTransforms(base, steps, undefined, marksWaker), [base, steps, marksWaker]);
   const layout = useMemo(() => layOut(tree, order, (frame) => profile.names[frame], before && profile.diff !== null), [tree, order, before]);
   // The table goes on telling of the stacks as they ran when the picture shows them from one method's point of view.
@@ -77,21 +77,17 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const lines = useMemo(
     () => (shownPanel === 'source' && studied >= 0 && profile.lines ? lineCosts(profile, studied, wantedThreads(picked), uprightSteps) : []),
     [profile, picked, uprightSteps, shownPanel, studied]);
-  const costs = useMemo(() => {
-    const shape = upright === tree ? layout : layOut(upright, ORDERS.weight);
-    const all = methodCosts(shape, profile.frameCount).filter(({frame}) => profile.kinds[frame] !== PROCESS);
-    return profile.diff ? all : withRoles(all, roleCosts(shape, profile), profile);
-  }, [upright, layout]);
+  const told = useMethodCosts(profile, upright, upright === tree ? layout : null);
   const matcher = useMemo(() => matcherOf(search.query, search.isPattern), [search]);
   const found = useMemo(() => (matcher.test ? matchingFrames(profile.names, matcher.test) : null), [matcher]);
   const flags = useMemo(() => (marked >= 0 ? Uint8Array.from(profile.names, (_, frame) => (frame === marked ? 1 : 0)) : found), [found, marked]);
   const share = useMemo(() => (flags ? matchedWeight(tree, flags) : 0), [tree, flags]);
-  const fills = useMemo(() => kindFills(profile, theme), [profile, theme]);
+  const fills = useMemo(() => kindFills(profile, theme), [profile.names, theme]);
   const fillOf = useMemo(() => fillFunction(profile, tree, fills, theme, themeName, more), [profile, tree, fills, themeName, more]);
   const zoomed = useMemo(() => nodeAtPath(layout, zooms[zooms.length - 1] ?? []), [layout, zooms]);
   const last = transforms[transforms.length - 1];
   const rootName = last?.kind === 'callers' ? `callers of ${profile.shortName(last.frame)}`
-    : last?.kind === 'wakers' ? `who ended waits in ${profile.shortName(last.frame)}` : 'all';
+    : last?.kind === 'wakers' ? `wakers of waits in ${profile.shortName(last.frame)}` : 'all';
   const whole = tree.total[0];
 
   const zoomTo = useCallback((node) => {
@@ -189,8 +185,9 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   const context = {profile, tree, whole, unit: profile.about.unit, fills, rootName};
   // Long to make, and the same while the pointer moves and the picture is zoomed: preact skips what is the same object.
   const table = useMemo(() => (
-    <MethodTable key={profile.diff !== null} {...context} tree={upright} whole={upright.total[0]} costs={costs} found={found} marked={marked} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
-  ), [profile, upright, fills, costs, found, marked]);
+    <MethodTable key={told.profile.diff !== null} profile={told.profile} tree={told.tree} whole={told.tree.total[0]} costs={told.costs} unit={profile.about.unit}
+      {...{fills, found, marked}} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
+  ), [told, fills, found, marked]);
   const legend = useMemo(
     () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
   return (
@@ -219,7 +216,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
               <button key={id} role="tab" aria-selected={shownPanel === id} onClick={() => choosePanel(id)}>{text}</button>
             ))}
           </div>
-          <div class="panel" role="tabpanel">
+          <div class="panel" role="tabpanel" aria-busy={told.profile !== profile || told.tree !== upright}>
             {shownPanel === 'account' ? <AccountPanel profile={profile} />
               : shownPanel === 'waits' ? <WaitsPanel {...{profile, wanted, marked}} onMark={mark} onFocus={(frame) => transform('focus', frame)} onWakers={marksWaker && ((frame) => transform('wakers', frame))} />
               : shownPanel === 'source' ? <SourcePanel {...{profile, lines}} method={studied} whole={upright.total[0]} unit={profile.about.unit} />
@@ -237,7 +234,6 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
   );
 }
 
-const PROCESS = KINDS.indexOf('process');
 const PANELS = [['waits', 'Waits'], ['methods', 'Top methods'], ['source', 'Source'], ['account', 'How good is this?']];  // the first one only of waits, the third only with lines
 
 /** The same processes and threads in another profile; everybody if they are not in it. */

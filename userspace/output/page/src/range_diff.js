@@ -65,14 +65,11 @@ class Counter {
 /** Chi square of the counts of equal parts, by the number of parts, with its degrees of freedom. */
 function scatter(counter, steps, from, to, whole) {
   const parts = Math.min(STRETCHES[0], to - from), lists = Array.from({length: parts}, () => ({cells: [], weights: []}));
-  for (let cell = 0; cell < steps.cells; ++cell) {
-    const end = steps.lowerBound(cell, to);
-    for (let i = steps.lowerBound(cell, from); i < end; ++i) {
-      const list = lists[Math.floor(((steps.step[i] - from) * parts) / (to - from))];
-      list.cells.push(cell);
-      list.weights.push(steps.sums[i + 1] - steps.sums[i]);
-    }
-  }
+  steps.forEach(from, to, (cell, weight, step) => {
+    const list = lists[Math.floor(((step - from) * parts) / (to - from))];
+    list.cells.push(cell);
+    list.weights.push(weight);
+  });
   const counts = lists.map(({cells, weights}) => counter.count((add) => { for (let i = 0; i < cells.length; ++i) add(cells[i], weights[i]); }));
   return STRETCHES.filter((length) => parts % length === 0).map((length) => chiSquare(counts, parts / length, whole));
 }

@@ -86,14 +86,17 @@ function outline(context, boxes, color, dashes) {
 }
 
 /**
- * Lanes, one below the other.
+ * Lanes, one below the other, as a picture for drawLanes.
+ * @param {{width: number, height: number}} size  in CSS pixels
  * @param {Float64Array[]} lanes  of each column the weight by kind
  * @param {number} full  weight that fills a column
  * @param {string[]} colors  by kind
  * @param {Object<string, Float64Array>[]} events  of each lane: by their kind the share of each column
- * @param {{from: number, to: number, color: string}[]} marks  as shares of the width
  */
-export function drawLanes({context, width}, lanes, {laneHeight, full, colors, events, eventColors, marks, theme}) {
+export function lanesPicture({width, height}, lanes, {laneHeight, full, colors, events, eventColors, theme}) {
+  const ratio = devicePixelRatio || 1, picture = new OffscreenCanvas(Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
+  const context = picture.getContext('2d', {alpha: false});
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const kinds = colors.length, columns = lanes.length > 0 ? lanes[0].length / kinds : 0, w = width / Math.max(1, columns);
   context.fillStyle = theme.paper;
   context.fillRect(0, 0, width, laneHeight * lanes.length);
@@ -125,13 +128,19 @@ export function drawLanes({context, width}, lanes, {laneHeight, full, colors, ev
       context.globalAlpha = 1;
     }
   });
+  return picture;
+}
+
+/** @param {{from: number, to: number, color: string}[]} marks  as shares of the width */
+export function drawLanes({context, width, height}, picture, marks) {
+  context.drawImage(picture, 0, 0, width, height);
   for (const {from, to, color} of marks) {
     context.globalAlpha = 0.18;
     context.fillStyle = color;
-    context.fillRect(from * width, 0, (to - from) * width, laneHeight * lanes.length);
+    context.fillRect(from * width, 0, (to - from) * width, height);
     context.globalAlpha = 1;
-    context.fillRect(from * width - 1, 0, 2, laneHeight * lanes.length);
-    context.fillRect(to * width - 1, 0, 2, laneHeight * lanes.length);
+    context.fillRect(from * width - 1, 0, 2, height);
+    context.fillRect(to * width - 1, 0, 2, height);
   }
 }
 

@@ -1,6 +1,6 @@
 // The timeline of a recording: a map of its time, and a lane for each thread. What is chosen here is what every other view shows.
 import {useMemo, useState} from 'preact/hooks';
-import {COLOURS, cpuNs, endOf, gridOf} from './heat_map.js';
+import {COLOURS, cpuNs, endOf, gridOf, mapValues, timeOf, valueText} from './heat_map.js';
 import {LanesView} from './lanes_view.jsx';
 import {MapView} from './map_view.jsx';
 import {shareText, weightText} from './text.js';
@@ -20,6 +20,8 @@ export function TimePanel({profile, part, state, onState, wanted, picked, onPick
   const known = times.groupSteps;
   const stepNs = state.colour === 'search' ? times.stacks?.stepNs : known?.stepNs;
   const grid = useMemo(() => known && gridOf(span, stepNs ?? known.stepNs), [times, stepNs, span.from, span.to]);
+  const {colour} = state, searches = colour === 'search';
+  const values = useMemo(() => grid && mapValues(profile, times, grid, {colour, wanted, flags}), [profile, grid, colour, wanted, searches ? flags : null, searches && times.stacks]);
   if (!times.hasStacks) return <p class="note">The times of the samples are not in this page: they are too far apart, or too many.</p>;
 
   const snap = (range) => times.snap({from: Math.max(0, range.from), to: Math.min(times.durationNs, range.to)});
@@ -37,7 +39,9 @@ export function TimePanel({profile, part, state, onState, wanted, picked, onPick
   };
   const colours = Object.entries(COLOURS).filter(([key]) => (key !== 'cpu' || cpuNs(profile) > 0) && (key !== 'pauses' || times.events.some(({kind}) => kind === 'pause')))
     .map(([key, text]) => [key, text]);
-  const shown = {profile, times, span: {from: grid.from, to: endOf(grid)}, state, pending, acts, wanted, themeName};
+  const clock = (ns) => clockText(ns, times.durationNs);
+  const describe = (cell) => `${clock(timeOf(grid, cell))}: ${valueText(profile, colour, values[cell])}`;
+  const shown = {state, pending, acts, clock, themeName};
   return (
     <section class="timeline" aria-label="Timeline">
       <div class="timeline-bar">
@@ -45,8 +49,8 @@ export function TimePanel({profile, part, state, onState, wanted, picked, onPick
         {isOpen && <Choice label="Colour of the map" value={state.colour} onChange={(colour) => onState({...state, colour})} options={colours} />}
         <Chosen {...{profile, part, state, acts, onState, ready}} />
       </div>
-      {isOpen && <MapView {...shown} grid={grid} flags={flags} />}
-      {isOpen && <LanesView {...shown} picked={picked} onPick={onPick} />}
+      {isOpen && <MapView {...shown} {...{grid, values, describe}} />}
+      {isOpen && <LanesView {...shown} {...{profile, times, picked, onPick}} span={{from: grid.from, to: endOf(grid)}} />}
       {isOpen && <p class="timeline-note">{resolutionText(profile, grid, ready)}</p>}
     </section>
   );

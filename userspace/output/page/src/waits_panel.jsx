@@ -63,7 +63,7 @@ function Sites({sites, profile, unit, whole, marked, onMark, onFocus, onWakers})
             {frame >= 0 && (
               <p class="acts">
                 <button class="quiet" aria-label={`Stacks that wait in ${nameOf(frame)}`} onClick={() => onFocus(frame)}>its stacks</button>
-                {onWakers && wakers.length > 0 && <button class="quiet" aria-label={`Who ended waits in ${nameOf(frame)}`} onClick={() => onWakers(frame)}>who ended it</button>}
+                {onWakers && wakers.length > 0 && <button class="quiet" aria-label={`Wakers of waits in ${nameOf(frame)}`} onClick={() => onWakers(frame)}>its wakers</button>}
               </p>
             )}
           </li>

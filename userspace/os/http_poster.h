@@ -1,6 +1,6 @@
 // Sends one request with a body to a server, by libcurl, which is opened at run time.
-#ifndef CLRSAMPLER_EXPORT_HTTP_POSTER_H_
-#define CLRSAMPLER_EXPORT_HTTP_POSTER_H_
+#ifndef CLRSAMPLER_OS_HTTP_POSTER_H_
+#define CLRSAMPLER_OS_HTTP_POSTER_H_
 
 #include <chrono>
 #include <cstddef>
@@ -43,6 +43,7 @@ enum class HttpForm : uint8_t {
 struct PosterOptions {
   HttpForm form = HttpForm::kAny;
   std::string ca_file;       // certificates of authorities in PEM; empty: those of the system
+  std::string unix_socket;   // connects to it, whatever the URL's host is; empty: to that host
   std::string field_prefix;  // which fields of an answer are kept: those that begin so; empty: none
   long connect_seconds = 5;
   long transfer_seconds = 20;
@@ -50,9 +51,9 @@ struct PosterOptions {
 };
 
 // Certificates are verified, redirects not followed: an answer that leads elsewhere is one. Unavailable: no libcurl, or
-// one without HTTP/2 where that is asked for.
+// one without HTTP/2 where that is asked for, or this is a static program.
 absl::StatusOr<std::unique_ptr<HttpPoster>> MakeCurlPoster(const PosterOptions& options);
 
 }  // namespace clrsampler
 
-#endif  // CLRSAMPLER_EXPORT_HTTP_POSTER_H_
+#endif  // CLRSAMPLER_OS_HTTP_POSTER_H_

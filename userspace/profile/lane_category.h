@@ -1,6 +1,6 @@
-// What kind of work a frame is, for formats that colour lanes over time.
-#ifndef CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
-#define CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
+// The kind of work that a frame is, for formats that colour lanes over time.
+#ifndef CLRSAMPLER_PROFILE_LANE_CATEGORY_H_
+#define CLRSAMPLER_PROFILE_LANE_CATEGORY_H_
 
 #include <cstdint>
 #include <optional>
@@ -30,9 +30,9 @@ absl::string_view LaneCategoryText(LaneCategory category);
 // nullopt: the frame is a word about its caller, and belongs to whatever that is.
 std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_view name);
 
-// What the mark "[task wait]" says was waited for; nullopt: it is no such mark, or says more.
+// The kind of wait that the mark "[task wait]" names; nullopt: it is no such mark, or says more.
 std::optional<WaitKind> WaitKindOfMark(ModelFrameKind kind, absl::string_view name);
 
 }  // namespace clrsampler
 
-#endif  // CLRSAMPLER_OUTPUT_LANE_CATEGORY_H_
+#endif  // CLRSAMPLER_PROFILE_LANE_CATEGORY_H_

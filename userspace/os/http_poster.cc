@@ -1,5 +1,6 @@
-#include "export/http_poster.h"
+#include "os/http_poster.h"
 
+#ifdef CLRSAMPLER_HAVE_CURL
 #include <curl/curl.h>
 
 #include <algorithm>
@@ -9,9 +10,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "os/curl_library.h"
+#endif
+
 #include "status/status.h"
 
 namespace clrsampler {
+
+#ifdef CLRSAMPLER_HAVE_CURL
 namespace {
 
 constexpr long kLongestRetrySeconds = 600;
@@ -122,6 +127,10 @@ class CurlPoster : public HttpPoster {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTPS | CURLPROTO_HTTP));
 #pragma GCC diagnostic pop
+    if (!options_.unix_socket.empty()) {
+      Set(CURLOPT_UNIX_SOCKET_PATH, options_.unix_socket.c_str());
+      Set(CURLOPT_PROXY, "");  // the environment may name one
+    }
     Set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     Set(CURLOPT_SSL_VERIFYPEER, 1L);
     Set(CURLOPT_SSL_VERIFYHOST, 2L);
@@ -170,7 +179,7 @@ absl::StatusOr<std::unique_ptr<HttpPoster>> MakeCurlPoster(const PosterOptions& 
   if (curl.Load() && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) handle = curl.easy_init();
   constexpr char kHint[] = "install libcurl4 or libcurl3-gnutls (Debian), libcurl (Fedora)";
   if (handle == nullptr) {
-    return WithHint(absl::UnavailableError("libcurl is not installed: profiles can't be pushed"), kHint);
+    return WithHint(absl::UnavailableError("libcurl is not installed: no server can be asked"), kHint);
   }
   if (curl.easy_setopt(handle, CURLOPT_HTTP_VERSION, VersionOf(options.form)) != CURLE_OK) {
     curl.easy_cleanup(handle);
@@ -178,5 +187,14 @@ absl::StatusOr<std::unique_ptr<HttpPoster>> MakeCurlPoster(const PosterOptions& 
   }
   return std::unique_ptr<HttpPoster>(std::make_unique<CurlPoster>(curl, handle, options));
 }
+
+#else
+
+absl::StatusOr<std::unique_ptr<HttpPoster>> MakeCurlPoster(const PosterOptions&) {
+  return WithHint(absl::UnavailableError("this program was built without libcurl: no server can be asked"),
+                  "install the package, whose program is not static");
+}
+
+#endif
 
 }  // namespace clrsampler

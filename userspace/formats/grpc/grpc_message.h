@@ -1,9 +1,10 @@
-// What gRPC puts around a message: the frame in the body, and the status in the trailers. HTTP/2 itself is libcurl's.
+// The parts that gRPC puts around a message: the frame in the body, and the status in the trailers. HTTP/2 itself is
+// libcurl's.
 //
 // Pure. Source: grpc/grpc, doc/PROTOCOL-HTTP2.md and doc/http-grpc-status-mapping.md; googleapis,
 // google/rpc/status.proto and error_details.proto.
-#ifndef CLRSAMPLER_EXPORT_GRPC_MESSAGE_H_
-#define CLRSAMPLER_EXPORT_GRPC_MESSAGE_H_
+#ifndef CLRSAMPLER_FORMATS_GRPC_GRPC_MESSAGE_H_
+#define CLRSAMPLER_FORMATS_GRPC_GRPC_MESSAGE_H_
 
 #include <chrono>
 #include <cstdint>
@@ -54,4 +55,4 @@ GrpcStatus GrpcStatusOf(unsigned http_status, const std::map<std::string, std::s
 
 }  // namespace clrsampler
 
-#endif  // CLRSAMPLER_EXPORT_GRPC_MESSAGE_H_
+#endif  // CLRSAMPLER_FORMATS_GRPC_GRPC_MESSAGE_H_

@@ -1,4 +1,4 @@
-#include "export/grpc_message.h"
+#include "formats/grpc/grpc_message.h"
 
 #include <gtest/gtest.h>
 

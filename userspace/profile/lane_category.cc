@@ -1,4 +1,4 @@
-#include "output/lane_category.h"
+#include "profile/lane_category.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
