@@ -14,11 +14,11 @@
 
 const volatile __u8 async_stacks = 0;
 
-#define LINK_STEPS 30 /* of one root */
+#define LINK_STEPS 60 /* of one root */
 #define SCAN_BLOCK 32
 #define SCAN_BLOCKS 128		     /* 4096 words: as many as a stack has, unless more are asked for */
 #define MAX_STACK_BYTES (8ull << 20) /* pointers into the stack are no objects */
-#define OWNER_WORD 5		     /* RuntimeAsyncTaskContinuation.RuntimeAsyncTask of .NET 11.0.0 */
+#define TASK_ENDED 0x1600000	     /* m_stateFlags: ran to completion, failed, or canceled */
 #define LOWEST_ADDRESS (64ull << 10) /* vm.mmap_min_addr */
 #define HIGHEST_ADDRESS (1ull << 47)
 
@@ -125,7 +125,7 @@ __attribute__((noinline)) int leave_async_object(__u32 cpu, __u32 at)
 	struct wire_async_layout *layout;
 	struct wire_async_object *object;
 	struct async_walk *walk;
-	__u64 info;
+	__u64 info, owner;
 	__u32 row, bytes = 0;
 
 	if (!scratch || at >= WIRE_MAX_ASYNC_OBJECTS)
@@ -142,9 +142,10 @@ __attribute__((noinline)) int leave_async_object(__u32 cpu, __u32 at)
 	} else if (is_row_of_continuation(runtime, row)) {
 		walk->next = word_at(object, runtime->next_link);
 		/* One that is no method may say to which task its chain belongs. */
+		owner = word_at(object, runtime->owner_link);
 		if (row != runtime->continuation_rows[0] && !walk->after &&
-		    (__u32)async_row_of(cpu, object->words[OWNER_WORD]) == runtime->task_row)
-			walk->after = object->words[OWNER_WORD];
+		    (__u32)async_row_of(cpu, owner) == runtime->task_row)
+			walk->after = owner;
 		info = word_at(object, runtime->info_link);
 		object->address |= WIRE_ASYNC_CONTINUATION;
 		if (!may_be_pointer(info) || bpf_probe_read_user(&object->words[WIRE_ASYNC_SUSPENDED_AT], sizeof(__u64),
@@ -203,7 +204,7 @@ __attribute__((noinline)) int try_async_root(__u32 cpu, __u64 word)
 	struct wire_runtime_async_layout *runtime;
 	struct wire_async_layout *layout;
 	struct async_walk *walk;
-	__u32 row, at;
+	__u32 row, at, flags = 0;
 
 	if (!scratch)
 		return 0;
@@ -219,12 +220,21 @@ __attribute__((noinline)) int try_async_root(__u32 cpu, __u64 word)
 		walk->tried[tried_slot(word)] = 0; /* another word may be it */
 		return 0;
 	}
+	/* A machine that has ended runs nothing any more. Its box would take the room of one that does. */
+	if (!is_row_of_continuation(runtime, row) &&
+	    bpf_probe_read_user(&flags, sizeof(flags), (void *)(word + layout->task_flags)))
+		return 0;
+	if ((flags & TASK_ENDED) && row != runtime->task_row)
+		return 0;
 	at = copy_async_object(cpu, word);
 	if (at >= WIRE_MAX_ASYNC_OBJECTS)
 		return 0;
 	scratch->async_objects[at].address |= WIRE_ASYNC_ROOT;
 	walk->roots++;
 	walk->after = 0;
+	/* The task of methods that have ended proves what its dispatcher's frame is. Nothing awaits it any more. */
+	if (flags & TASK_ENDED)
+		return walk->roots >= WIRE_MAX_ASYNC_ROOTS;
 	leave_async_object(cpu, at);
 	follow_async_links(cpu);
 	return walk->roots >= WIRE_MAX_ASYNC_ROOTS;

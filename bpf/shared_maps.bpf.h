@@ -31,7 +31,7 @@ struct async_walk {
 };
 
 /*
- * Where one sample is put together: 109 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
+ * Where one sample is put together: 112 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
  * can hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it
  * checks one step and not a thousand.
  *

@@ -25,7 +25,8 @@ struct wire_runtime_async_layout {
 	__u32 parent_link;				       /* of a MethodTable */
 	__u32 next_link;				       /* of a continuation: Next */
 	__u32 info_link;				       /* its ResumeInfo */
-	__u32 suspended_at;				       /* of a ResumeInfo: DiagnosticIP */
+	__u32 owner_link;   /* of a RuntimeAsyncTaskContinuation: the task whose methods await another one */
+	__u32 suspended_at; /* of a ResumeInfo: DiagnosticIP */
 };
 
 /* Map async_layouts. */
@@ -35,9 +36,9 @@ struct wire_async_layouts {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(struct wire_async_layouts) == 84, "wire_async_layouts");
+static_assert(sizeof(struct wire_async_layouts) == 92, "wire_async_layouts");
 #else
-_Static_assert(sizeof(struct wire_async_layouts) == 84, "wire_async_layouts");
+_Static_assert(sizeof(struct wire_async_layouts) == 92, "wire_async_layouts");
 #endif
 
 #endif

@@ -82,7 +82,7 @@ class AsyncCallers {
  private:
   // kResumer: of state machines. kDispatcher: of methods that the runtime makes async.
   enum class Role : uint8_t { kNone, kResumer, kMachine, kDispatcher };
-  // What the code at an address is whose execution is suspended. kHelper: a part of the runtime's, or a thunk.
+  // The code at which an execution is suspended. kHelper: a part of the runtime, or a thunk.
   enum class Suspended : uint8_t { kNotKnown, kMethod, kHelper };
   struct Code {
     Role role = Role::kNone;

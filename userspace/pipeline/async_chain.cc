@@ -15,8 +15,6 @@ constexpr uint64_t kMostFrameBytes = 64 << 10;
 // AsyncDispatcherInfo of .NET 11.0.0: Next, NextContinuation, CurrentTask, and 48 bytes for a profiler. Behind it the
 // frame has its frame pointer and return address at least. So registers that the prologue has saved are no such info.
 constexpr uint64_t kInfoContinuation = 8, kInfoTask = 16, kInfoBytes = 72, kFrameEnd = 16;
-// RuntimeAsyncTaskContinuation.RuntimeAsyncTask of .NET 11.0.0: the task of the methods that await another one.
-constexpr uint32_t kOwner = 40;
 
 uint64_t AddressOf(const wire_async_object& object) { return object.address & ~uint64_t{WIRE_ASYNC_MARKS}; }
 
@@ -147,61 +145,73 @@ bool AsyncObjects::AppendContinuations(uint64_t next, AsyncChain& chain) const {
   return true;
 }
 
-void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
-  chain.end = AsyncEnd::kNotAwaited;
-  for (size_t steps = 0; awaiter != 0; ++steps) {
-    const wire_async_object* object = Find(awaiter);
-    const AsyncKind kind = object == nullptr || steps > objects_.size() ? AsyncKind::kOther : KindOf(*object);
-    switch (kind) {
-      case AsyncKind::kBox:
-        chain.callers.push_back({.box = types_(object->words[0])});
-        awaiter = WordAt(*object, layout_.tasks.task_link);
-        continue;
-      case AsyncKind::kPromise:
-        awaiter = WordAt(*object, layout_.tasks.task_link);
-        continue;
-      case AsyncKind::kRuntimeTask: {
-        // Its methods are suspended, so that it has the innermost of them.
-        const uint64_t innermost = WordAt(*object, layout_.runtime.state_link);
-        if (innermost == 0 || !AppendContinuations(innermost, chain)) break;
-        awaiter = WordAt(*object, layout_.tasks.task_link);
-        continue;
-      }
-      case AsyncKind::kAction: {
-        // Any other object may have an action for whatever it likes.
-        awaiter = WordAt(*object, layout_.tasks.action_link);
-        const wire_async_object* target = Find(awaiter);
-        const AsyncKind holder = target == nullptr ? AsyncKind::kOther : KindOf(*target);
-        if (holder == AsyncKind::kBox || holder == AsyncKind::kRuntimeTask) continue;
-        break;
-      }
-      case AsyncKind::kAwait: {
-        awaiter = WordAt(*object, layout_.tasks.await_link);
-        const wire_async_object* action = Find(awaiter);
-        if (action != nullptr && KindOf(*action) == AsyncKind::kAction) continue;
-        break;
-      }
-      case AsyncKind::kSeveral:
-        chain.end = AsyncEnd::kSeveral;
-        return;
-      case AsyncKind::kThread:
-        chain.end = AsyncEnd::kThread;
-        return;
-      case AsyncKind::kHelperContinuation: {
-        // It begins the chain of its owner's methods, and their task has it, too.
-        const wire_async_object* owner = Find(WordAt(*object, kOwner));
-        if (owner == nullptr || KindOf(*owner) != AsyncKind::kRuntimeTask) break;
-        if (WordAt(*owner, layout_.runtime.state_link) != awaiter || !AppendContinuations(awaiter, chain)) break;
-        awaiter = WordAt(*owner, layout_.tasks.task_link);
-        continue;
-      }
-      case AsyncKind::kContinuation:
-      case AsyncKind::kOther:
-        break;
+std::optional<uint64_t> AsyncObjects::AwaiterOfTask(const wire_async_object& task, uint64_t innermost,
+                                                    AsyncChain& chain) const {
+  if (innermost == 0 || !AppendContinuations(innermost, chain)) return std::nullopt;
+  return WordAt(task, layout_.tasks.task_link);
+}
+
+// Any other object may have an action for whatever it likes.
+std::optional<uint64_t> AsyncObjects::TargetOf(const wire_async_object& action) const {
+  const uint64_t address = WordAt(action, layout_.tasks.action_link);
+  const wire_async_object* target = Find(address);
+  const AsyncKind kind = target == nullptr ? AsyncKind::kOther : KindOf(*target);
+  if (kind != AsyncKind::kBox && kind != AsyncKind::kRuntimeTask) return std::nullopt;
+  return address;
+}
+
+std::optional<uint64_t> AsyncObjects::ActionOf(const wire_async_object& await) const {
+  const uint64_t address = WordAt(await, layout_.tasks.await_link);
+  const wire_async_object* action = Find(address);
+  if (action == nullptr || KindOf(*action) != AsyncKind::kAction) return std::nullopt;
+  return address;
+}
+
+std::optional<uint64_t> AsyncObjects::Follow(const wire_async_object& object, uint64_t address,
+                                             AsyncChain& chain) const {
+  switch (KindOf(object)) {
+    case AsyncKind::kBox:
+      chain.callers.push_back({.box = types_(object.words[0])});
+      return WordAt(object, layout_.tasks.task_link);
+    case AsyncKind::kPromise:
+      return WordAt(object, layout_.tasks.task_link);
+    case AsyncKind::kRuntimeTask:
+      // Its methods are suspended, so that it has the innermost of them.
+      return AwaiterOfTask(object, WordAt(object, layout_.runtime.state_link), chain);
+    case AsyncKind::kHelperContinuation: {
+      // It begins the chain of its owner's methods, and their task has it, too.
+      const wire_async_object* owner = Find(WordAt(object, layout_.runtime.owner_link));
+      if (owner == nullptr || KindOf(*owner) != AsyncKind::kRuntimeTask) return std::nullopt;
+      if (WordAt(*owner, layout_.runtime.state_link) != address) return std::nullopt;
+      return AwaiterOfTask(*owner, address, chain);
     }
-    chain.end = AsyncEnd::kUnknown;
-    return;
+    case AsyncKind::kAction:
+      return TargetOf(object);
+    case AsyncKind::kAwait:
+      return ActionOf(object);
+    case AsyncKind::kSeveral:
+    case AsyncKind::kThread:
+    case AsyncKind::kContinuation:
+    case AsyncKind::kOther:
+      break;
   }
+  return std::nullopt;
+}
+
+void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
+  for (size_t steps = 0; awaiter != 0; ++steps) {
+    const wire_async_object* object = steps > objects_.size() ? nullptr : Find(awaiter);
+    const AsyncKind kind = object == nullptr ? AsyncKind::kOther : KindOf(*object);
+    const std::optional<uint64_t> next = object == nullptr ? std::nullopt : Follow(*object, awaiter, chain);
+    if (!next) {
+      chain.end = kind == AsyncKind::kSeveral  ? AsyncEnd::kSeveral
+                  : kind == AsyncKind::kThread ? AsyncEnd::kThread
+                                               : AsyncEnd::kUnknown;
+      return;
+    }
+    awaiter = *next;
+  }
+  chain.end = AsyncEnd::kNotAwaited;
 }
 
 }  // namespace clrsampler

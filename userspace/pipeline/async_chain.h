@@ -66,6 +66,11 @@ class AsyncObjects {
   bool AppendContinuations(uint64_t next, AsyncChain& chain) const;
   const wire_async_object* Find(uint64_t address) const;
   AsyncKind KindOf(const wire_async_object& object) const;
+  // One step to the next awaiter; 0: there is none. nullopt: the chain can't be followed from here.
+  std::optional<uint64_t> Follow(const wire_async_object& object, uint64_t address, AsyncChain& chain) const;
+  std::optional<uint64_t> AwaiterOfTask(const wire_async_object& task, uint64_t innermost, AsyncChain& chain) const;
+  std::optional<uint64_t> TargetOf(const wire_async_object& action) const;
+  std::optional<uint64_t> ActionOf(const wire_async_object& await) const;
   void FollowTask(uint64_t awaiter, AsyncChain& chain) const;
 
   std::span<const wire_async_object> objects_;

@@ -35,6 +35,7 @@ wire_async_layouts Layout() {
   wire_async_layouts layout{};
   layout.tasks.row_shift = 8;
   layout.tasks.task_link = 32;
+  layout.tasks.task_flags = 48;
   layout.tasks.box_rows[1] = kBoxRow;
   layout.tasks.action_row = kActionRow;
   layout.tasks.action_link = 16;
@@ -47,6 +48,7 @@ wire_async_layouts Layout() {
   layout.runtime.parent_link = 16;
   layout.runtime.next_link = 8;
   layout.runtime.info_link = 16;
+  layout.runtime.owner_link = 40;
   layout.runtime.suspended_at = 8;
   return layout;
 }
@@ -86,6 +88,8 @@ struct Heap {
   const Object task{other_type, 32, &await};
   const Object box{box_type, 32, &task};
   const Object no_box{other_type, 32, &outer};
+  // Its method has run to completion.
+  const Object ended = Object(box_type, 32, &outer).Link(48, reinterpret_cast<const void*>(uintptr_t{0x1000000}));
   // A task of methods that the runtime makes async, which a box awaits. Two of them are suspended; types of theirs have
   // no row. A third type without one derives from another class.
   const Type task_type{kTaskRow}, continuation_type{kContinuationRow}, helper_type{kHelperRow};
@@ -106,15 +110,16 @@ const Heap* MakeHeap() {
   return at == MAP_FAILED ? nullptr : new (at) Heap();
 }
 
-// Computes, with pointers to objects on its stack: those of the runtime's async methods, or of a state machine. What
-// the first of them is, is never copied.
+// Computes, with pointers to objects on its stack: those of the runtime's async methods, or of a state machine. The
+// first and the last of them are never copied.
 [[noreturn]] void Burn(const Heap& heap, bool runtime_async) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto word = [](const Object& object) { return reinterpret_cast<uint64_t>(&object); };
   const volatile uint64_t held[] = {word(runtime_async ? heap.no_continuation : heap.no_box),
-                                    word(runtime_async ? heap.next : heap.box), runtime_async ? word(heap.running) : 7};
+                                    word(runtime_async ? heap.next : heap.box), runtime_async ? word(heap.running) : 7,
+                                    word(heap.ended)};
   volatile uint64_t sink = 0;
-  while (true) sink = sink * held[2] + held[0] + held[1];
+  while (true) sink = sink * held[2] + held[0] + held[1] + held[3];
 }
 
 std::vector<wire_async_object> ObjectsOf(std::span<const std::byte> record) {
@@ -151,11 +156,13 @@ std::vector<wire_async_object> ChainOf(const Heap& heap, bool runtime_async) {
   return chain;
 }
 
-// In any order: what a register holds comes before what the stack holds.
+// In any order: objects that a register holds come before those on the stack. Any of them may be a root, since a
+// register of the process that forked may still hold its address.
 bool IsWholeChain(const std::vector<wire_async_object>& chain, std::vector<wire_async_object> objects) {
   std::ranges::sort(objects, {}, &wire_async_object::address);
   return std::ranges::equal(objects, chain, [](const wire_async_object& copied, const wire_async_object& expected) {
-    return copied.address == expected.address && std::ranges::equal(copied.words, expected.words);
+    const bool same = copied.address == expected.address || copied.address == (expected.address | WIRE_ASYNC_ROOT);
+    return same && std::ranges::equal(copied.words, expected.words);
   });
 }
 

@@ -46,6 +46,7 @@ class AsyncChainTest : public testing::Test {
     layout_.tasks.await_link = 16;
     layout_.runtime.state_link = 16;
     layout_.runtime.next_link = 8;
+    layout_.runtime.owner_link = 40;
     types_[kOuter] = {AsyncKind::kBox, MoveNext("Outer"), false, 96};
     types_[kMiddle] = {AsyncKind::kBox, MoveNext("Middle"), false, 96};
     types_[kInner] = {AsyncKind::kBox, MoveNext("Inner"), false, 96};

@@ -42,11 +42,11 @@ constexpr Known kKnown[] = {
     {"System.Threading.Tasks.UnwrapPromise`1", AsyncKind::kPromise},
 };
 
-// Of Task and what it leads to: src/libraries/System.Private.CoreLib/src/System/Threading/Tasks.
-constexpr uint32_t kTaskContinuation = 32, kTaskState = 16, kAwaitAction = 16;
-// Of Continuation and ResumeInfo, .NET 11.0.0: src/coreclr/System.Private.CoreLib/src/System/Runtime/CompilerServices/
-// AsyncHelpers.CoreCLR.cs.
-constexpr uint32_t kNext = 8, kResumeInfo = 16, kDiagnosticIp = 8;
+// Fields of Task and of what it leads to. Source: src/libraries/System.Private.CoreLib/src/System/Threading/Tasks.
+constexpr uint32_t kTaskContinuation = 32, kTaskState = 16, kTaskFlags = 52, kAwaitAction = 16;
+// Fields of Continuation, ResumeInfo and RuntimeAsyncTaskContinuation of .NET 11.0.0. Source: class AsyncHelpers in
+// src/coreclr/System.Private.CoreLib/src/System/Runtime/CompilerServices.
+constexpr uint32_t kNext = 8, kResumeInfo = 16, kDiagnosticIp = 8, kOwner = 40;
 constexpr uint32_t kParent = 16;             // of a MethodTable
 constexpr uint32_t kRowShift = 8;            // of its second flags, .NET 9 and newer
 constexpr uint32_t kFirstRuntimeAsync = 11;  // the first major version with such methods
@@ -126,12 +126,14 @@ std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
   wire_async_layouts wire{};
   wire.tasks.row_shift = layout.method_table.rid_in_flags2 ? kRowShift : 16;
   wire.tasks.task_link = kTaskContinuation;
+  wire.tasks.task_flags = kTaskFlags;
   wire.tasks.action_link = ActionTarget(layout.major);
   wire.tasks.await_link = kAwaitAction;
   wire.runtime.state_link = kTaskState;
   wire.runtime.parent_link = kParent;
   wire.runtime.next_link = kNext;
   wire.runtime.info_link = kResumeInfo;
+  wire.runtime.owner_link = kOwner;
   wire.runtime.suspended_at = kDiagnosticIp;
   uint32_t boxes = 0, awaits = 0, helpers = 1;
   const MetadataTables& tables = *core->names.tables;

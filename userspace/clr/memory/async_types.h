@@ -26,7 +26,7 @@ enum class AsyncKind : uint8_t {
   kAwait,    // an action, and where it shall run
   kSeveral,  // a list of awaiters
   kThread,   // a thread that blocks until the task is done
-  // Of methods that the runtime itself makes async (.NET 11):
+  // The rest are those of methods that the runtime itself makes async (.NET 11).
   kRuntimeTask,         // the task of a chain of them
   kContinuation,        // one that is suspended
   kHelperContinuation,  // a link of such a chain that is none of them
