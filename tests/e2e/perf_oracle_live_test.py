@@ -12,6 +12,7 @@ import unittest
 
 import folded
 import harness
+import perf_data
 import runtimes
 
 FREQUENCY = 999
@@ -73,6 +74,7 @@ class PerfOracleTest(harness.LiveTest):
     def perf_leaves(self, data, folder, pid, begin, end):
         """Leaf method -> samples, and the number of samples, of the process between two monotonic times in seconds."""
         jit = os.path.join(folder, "jit.data")
+        perf_data.hide_jitdumps_of_others(data, pid)
         done = subprocess.run(["perf", "inject", "--jit", "-i", data, "-o", jit], capture_output=True, text=True, timeout=180)
         self.assertEqual(done.returncode, 0, done.stderr)
         text = subprocess.run(["perf", "script", "-i", jit, "-F", "pid,time,ip,sym,dso"], capture_output=True, text=True,
