@@ -83,7 +83,7 @@ def full_matrix():
 def selection():
     for version in runtimes.PACKED_VERSIONS:
         yield Case(version, "zoo", DEPENDENT, "clrmd")
-    for version, mode in (("8.0.30", "expr"), ("9.0.19", "json"), ("10.0.14", "async"), (runtimes.INSTALLED, "web")):
+    for version, mode in (("8.0.30", "expr"), (runtimes.INSTALLED, "web")):
         yield Case(version, mode, DEPENDENT, "clrmd")
     yield Case("10.0.14", "zoo", DEPENDENT, "jitdump")
     yield Case("9.0.19", "zoo", "single-file-compressed", "jitdump")

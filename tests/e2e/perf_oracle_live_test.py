@@ -12,6 +12,7 @@ import unittest
 
 import folded
 import harness
+import perf_data
 import runtimes
 
 FREQUENCY = 999
@@ -73,6 +74,7 @@ class PerfOracleTest(harness.LiveTest):
     def perf_leaves(self, data, folder, pid, begin, end):
         """Leaf method -> samples, and the number of samples, of the process between two monotonic times in seconds."""
         jit = os.path.join(folder, "jit.data")
+        perf_data.hide_jitdumps_of_others(data, pid)
         done = subprocess.run(["perf", "inject", "--jit", "-i", data, "-o", jit], capture_output=True, text=True, timeout=180)
         self.assertEqual(done.returncode, 0, done.stderr)
         text = subprocess.run(["perf", "script", "-i", jit, "-F", "pid,time,ip,sym,dso"], capture_output=True, text=True,
@@ -133,7 +135,7 @@ class PerfOracleTest(harness.LiveTest):
         self.assertEqual(wrong, [], "all:\n" + "\n".join(rows) + f"\nperf {their_total} samples, ours {profile.total}")
 
     def test_top_leaf_methods_agree(self):
-        for version in runtimes.selected(runtimes.PACKED_VERSIONS):
+        for version in runtimes.newest():
             with self.subTest(version=version):
                 self.need_runtime(version)
                 self.compare(version, "mix")

@@ -170,7 +170,7 @@ class R2rNames(check_program.CheckProgramTest):
 
     def test_live_runs_agree(self):
         for version in runtimes.selected(runtimes.PACKED_VERSIONS):
-            for mode in ("json", "regex", "linq", "async"):
+            for mode in ("json", "regex", "linq", "async") if runtimes.MATRIX else ("json", "async"):
                 with self.subTest(f"{version} {mode}"):
                     command, environment = self.need(runtimes.command, version, mode, "--seconds", "120")
                     folder = os.path.join(OUT, "live", version, mode)
