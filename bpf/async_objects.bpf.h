@@ -12,6 +12,7 @@ extern const volatile __u8 async_stacks; /* they are wanted */
 /* Global functions, for the same reason as those of the walk (user_stack.bpf.h). Their state is in the scratch. */
 int async_row_of(__u32 cpu, __u64 object);
 int copy_async_object(__u32 cpu, __u64 object);
+int leave_async_object(__u32 cpu, __u32 at);
 int follow_async_link(__u32 cpu);
 int follow_async_links(__u32 cpu);
 int try_async_root(__u32 cpu, __u64 word);

@@ -5,6 +5,7 @@
 
 #include "kernel_types.bpf.h"
 #include "clrsampler/wire.h"
+#include "clrsampler/wire_runtime_async.h"
 #include <bpf/bpf_helpers.h>
 
 #define SNAPSHOT_WORDS (sizeof(struct wire_code_snapshot) / 8)
@@ -20,15 +21,17 @@
 
 /* Where the search for objects of async code is (async_objects.bpf.c). */
 struct async_walk {
-	struct wire_async_layout layout; /* of the process */
-	__u64 count;			 /* of async_objects */
-	__u64 roots;			 /* of these */
-	__u64 next;			 /* the object to be copied next; 0: none */
-	__u64 tried[ASYNC_TRIED];	 /* words that were looked at, by a hash of theirs */
+	struct wire_async_layouts layout; /* of the process */
+	__u64 count;			  /* of async_objects */
+	__u64 roots;			  /* of these */
+	__u64 next;			  /* the object to be copied next; 0: none */
+	__u64 after;			  /* the one to be copied behind a chain of continuations; 0: none */
+	__u64 above;			  /* the stack word above the one at hand */
+	__u64 tried[ASYNC_TRIED];	  /* words that were looked at, by a hash of theirs */
 };
 
 /*
- * Where one sample is put together: 109 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
+ * Where one sample is put together: 112 KB, which neither the BPF stack (512 bytes) nor a per-CPU map value (32 KiB)
  * can hold. The walk keeps its state here too: what is in memory the verifier forgets between two steps, so that it
  * checks one step and not a thousand.
  *
@@ -105,7 +108,7 @@ struct async_layouts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, struct wire_async_layout);
+	__type(value, struct wire_async_layouts);
 };
 extern struct async_layouts_map async_layouts SEC(".maps");
 

@@ -164,7 +164,7 @@ struct wire_header {
 #define WIRE_MAX_RETURNS 4
 /* Bits of flags that count struct wire_async_object. */
 #define WIRE_SAMPLE_ASYNC_SHIFT 12
-#define WIRE_SAMPLE_ASYNC_MASK 0x1f
+#define WIRE_SAMPLE_ASYNC_MASK 0x3f
 
 /*
  * One sample of one CPU. Behind it follow kernel_frames u64 addresses (leaf first), then user_words u64 words:
@@ -475,7 +475,7 @@ static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
 static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
 static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
 static_assert(sizeof(struct wire_async_object) == 80, "wire_async_object");
-static_assert(sizeof(struct wire_async_layout) == 44, "wire_async_layout");
+static_assert(sizeof(struct wire_async_layout) == 48, "wire_async_layout");
 #else
 _Static_assert(sizeof(struct wire_header) == 16, "wire_header");
 _Static_assert(sizeof(struct wire_cpu_sample) == 224, "wire_cpu_sample");
@@ -492,7 +492,7 @@ _Static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
 _Static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
 _Static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
 _Static_assert(sizeof(struct wire_async_object) == 80, "wire_async_object");
-_Static_assert(sizeof(struct wire_async_layout) == 44, "wire_async_layout");
+_Static_assert(sizeof(struct wire_async_layout) == 48, "wire_async_layout");
 #endif
 
 #endif /* CLRSAMPLER_WIRE_H_ */

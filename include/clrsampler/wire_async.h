@@ -3,8 +3,11 @@
 #ifndef CLRSAMPLER_WIRE_ASYNC_H_
 #define CLRSAMPLER_WIRE_ASYNC_H_
 
-/* Most objects of a sample: a chain of eight awaiters has eight to sixteen. WIRE_MAX_ASYNC_ROOTS may begin one. */
-#define WIRE_MAX_ASYNC_OBJECTS 31
+/*
+ * Most objects of a sample. A chain of eight awaiters has eight to sixteen. With methods that the runtime makes async
+ * and tasks between them it has up to 40. WIRE_MAX_ASYNC_ROOTS may begin one.
+ */
+#define WIRE_MAX_ASYNC_OBJECTS 63
 #define WIRE_MAX_ASYNC_ROOTS 12
 /*
  * The words that are copied of an object: the MethodTable, the fields of a Task (7 on .NET 8 to 11), and what follows
@@ -35,6 +38,7 @@ struct wire_async_object {
 struct wire_async_layout {
 	__u32 row_shift;
 	__u32 task_link;			 /* Task.m_continuationObject */
+	__u32 task_flags;			 /* Task.m_stateFlags, a u32 */
 	__u32 box_rows[WIRE_ASYNC_BOX_ROWS];	 /* AsyncStateMachineBox`1 and what derives from it; 0: there is none */
 	__u32 action_row;			 /* System.Action */
 	__u32 action_link;			 /* Delegate._target */

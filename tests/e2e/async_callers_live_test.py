@@ -17,6 +17,8 @@ AWAITS = " [awaits]"
 BURNER = re.compile(r"Shop\.(\w+)\.Burn(\d)$")
 COMPILED = re.compile(r"Shop\.(\w+)\.Burn(\d) QuickJitted")
 SEVERAL = "[awaited by several]"
+# Its program is compiled twice: to state machines, and with async methods of the runtime's.
+RUNTIME_ASYNC = "11.0.0"
 STOPPED = "[the world is stopped]"
 # Of the chains at least so many are whole.
 RIGHT = 0.99
@@ -84,10 +86,18 @@ def compiled_burner(names):
 class AsyncCallersTest(harness.LiveTest):
     NEEDS = ("dotnet",)
 
-    def program(self, version, mode):
-        self.need_runtime(version)
-        command, env = runtimes.command(version, "3600", mode, program="async_chains")
-        return harness.Target(command, env)
+    def programs(self, mode):
+        """(what it is, the program)"""
+        for version in runtimes.selected() if runtimes.MATRIX else (runtimes.PACKED_VERSIONS[0],):
+            self.need_runtime(version)
+            yield version, harness.Target(*runtimes.command(version, "3600", mode, program="async_chains"))
+        yield f"{RUNTIME_ASYNC} runtime async", self.runtime_async_program(mode)
+
+    def runtime_async_program(self, mode, **more):
+        self.need_runtime(RUNTIME_ASYNC)
+        base = runtimes.root(RUNTIME_ASYNC)
+        command = [os.path.join(base, "dotnet"), runtimes.runtime_async_app(RUNTIME_ASYNC, "async_chains"), "3600", mode]
+        return harness.Target(command, dict(DOTNET_ROOT=base, **more))
 
     def check(self, what, result, least, burner_of=running_burner, weigh=lambda count: count):
         self.assertEqual(result.status, 0, result)
@@ -100,18 +110,18 @@ class AsyncCallersTest(harness.LiveTest):
         self.assertEqual(counts["resumed"], sum(counts[part] for part in ("found", "not_awaited", "unknown", "stopped", "between")))
 
     def test_cpu_time(self):
-        for version in runtimes.selected():
-            with self.subTest(version), self.program(version, "burn") as target:
+        for version, program in self.programs("burn"):
+            with self.subTest(version), program as target:
                 target.signal(signal.SIGHUP)
                 target.use_cpu(2)
                 result, _ = harness.record_window(target, 4, 499, "--async-stacks", "--mark-suspension")
                 self.check(version, result, 1000)
 
     def test_events(self):
-        for version in runtimes.selected():
-            # Of a wait that has not ended with the recording no awaiters are known: some 12 here.
-            for event, mode, seconds in EVENTS:
-                with self.subTest(version=version, event=event), self.program(version, mode) as target:
+        # Of a wait that has not ended with the recording no awaiters are known: some 12 here.
+        for event, mode, seconds in EVENTS:
+            for version, program in self.programs(mode):
+                with self.subTest(version=version, event=event), program as target:
                     target.signal(signal.SIGHUP)
                     target.use_cpu(0.5)
                     result = harness.record("--pid", str(target.host_pid), "--duration", seconds, "--event", event, "--hook-budget", "0",
@@ -120,8 +130,8 @@ class AsyncCallersTest(harness.LiveTest):
 
     def test_compilations(self):
         """Each burner is compiled at its first call, for the method that was resumed."""
-        for version in runtimes.selected():
-            with self.subTest(version), self.program(version, "burn") as target:
+        for version, program in self.programs("burn"):
+            with self.subTest(version), program as target:
                 agent = harness.Agent(("--pid", str(target.host_pid), "--view", "jit", "--hook-budget", "0", "--async-stacks"))
                 agent.wait_until_sampling()
                 target.signal(signal.SIGHUP)
@@ -140,8 +150,7 @@ class AsyncCallersTest(harness.LiveTest):
                 self.assertIn(hint, result.err)
 
     def test_a_saved_run_says_the_same(self):
-        version = runtimes.newest()[-1]
-        with self.program(version, "burn") as target, tempfile.TemporaryDirectory() as folder:
+        with self.runtime_async_program("burn") as target, tempfile.TemporaryDirectory() as folder:
             target.signal(signal.SIGHUP)
             stream = os.path.join(folder, "stream")
             recorded = harness.record("--pid", str(target.host_pid), "--duration", "2s", "--async-stacks", "--save-stream", stream)

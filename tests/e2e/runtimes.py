@@ -229,23 +229,24 @@ def workload():
 
 
 @functools.lru_cache(None)
-def runtime_async_app(version):
-    """Path of tests/apps/runtime_async, compiled so that the runtime makes its async methods: the SDK's compiler can, its targets can't yet."""
-    source = os.path.join(SOURCE, "tests", "apps", "runtime_async", "Program.cs")
+def runtime_async_app(version, name="runtime_async"):
+    """Path of tests/apps/NAME, compiled so that the runtime makes its async methods: the SDK's compiler can, its targets can't yet."""
+    source = os.path.join(SOURCE, "tests", "apps", name, "Program.cs")
     framework = os.path.join(root(version), "shared", "Microsoft.NETCore.App", version)
     compilers = sorted(glob.glob(os.path.join(os.path.dirname(dotnet()), "sdk", "*", "Roslyn", "bincore", "csc.dll")))
     if not compilers:
         raise Missing("the .NET SDK has no csc.dll")
     folder = os.path.join(BUILD, "dotnet", "bin", "runtime_async", version)
-    out = os.path.join(folder, "runtime_async.dll")
+    out = os.path.join(folder, f"{name}.dll")
     with _Lock("runtime_async"):
         if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(source):
             os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(folder, "runtime_async.runtimeconfig.json"), "w") as f:
+            with open(os.path.join(folder, f"{name}.runtimeconfig.json"), "w") as f:
                 json.dump({"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": version}}}, f)
             references = [f"-r:{path}" for path in glob.glob(os.path.join(framework, "*.dll"))]
-            _run([dotnet(), "exec", compilers[-1], "-nologo", "-noconfig", "-nostdlib", "-optimize+", "-langversion:preview",
-                  "-features:runtime-async=on", *references, f"-out:{out}", source], "build of tests/apps/runtime_async")
+            _run([dotnet(), "exec", compilers[-1], "-nologo", "-noconfig", "-nostdlib", "-optimize+", "-debug:portable",
+                  "-nullable:enable", "-langversion:preview", "-features:runtime-async=on", *references, f"-out:{out}", source],
+                 f"build of tests/apps/{name}, with runtime async")
             os.utime(out)
     return out
 

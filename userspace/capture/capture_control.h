@@ -14,6 +14,7 @@
 #include "capture/hook_form.h"
 #include "capture/open_waits.h"
 #include "clrsampler/wire.h"
+#include "clrsampler/wire_runtime_async.h"
 #include "os/unique_fd.h"
 
 namespace clrsampler {
@@ -56,7 +57,7 @@ class CaptureControl {
   virtual void ForgetTransientCode(pid_t tgid) = 0;
 
   // From now on samples of the process bring along the awaiters of what runs. RESOURCE_EXHAUSTED: too many processes.
-  virtual absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) = 0;
+  virtual absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) = 0;
   virtual void ForgetAsyncLayout(pid_t tgid) = 0;
 
   // Has calls of a function in a runtime's image reported, from all processes that map the image and are followed. The

@@ -31,7 +31,7 @@ class LiveCapture : public Capture {
   absl::Status SetFrequency(int frequency_hz) override { return sampler_->SetFrequency(frequency_hz); }
   absl::Status Track(pid_t tgid) override { return sampler_->Track(tgid); }
   void Untrack(pid_t tgid) override { sampler_->Untrack(tgid); }
-  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) override {
+  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) override {
     return sampler_->SetAsyncLayout(tgid, layout);
   }
   void ForgetAsyncLayout(pid_t tgid) override { sampler_->ForgetAsyncLayout(tgid); }

@@ -188,7 +188,7 @@ void RecordedCapture::ForgetTransientCode(pid_t tgid) {
   if (live_ != nullptr) live_->ForgetTransientCode(tgid);
 }
 
-absl::Status RecordedCapture::SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) {
+absl::Status RecordedCapture::SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) {
   return Taped(
       &tape_, [&] { return live_->SetAsyncLayout(tgid, layout); }, "async ", tgid);
 }

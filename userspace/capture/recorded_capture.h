@@ -36,7 +36,7 @@ class RecordedCapture : public Capture {
   absl::Status SetFrequency(int frequency_hz) override;
   absl::Status Track(pid_t tgid) override;
   void Untrack(pid_t tgid) override;
-  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) override;
+  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) override;
   void ForgetAsyncLayout(pid_t tgid) override;
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                 std::span<const wire_transient_heap> heaps) override;

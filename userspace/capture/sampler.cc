@@ -399,7 +399,7 @@ void Sampler::Untrack(pid_t tgid) {
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
 }
 
-absl::Status Sampler::SetAsyncLayout(pid_t tgid, const wire_async_layout& layout) {
+absl::Status Sampler::SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) {
   const uint32_t key = static_cast<uint32_t>(tgid);
   if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.async_layouts), &key, &layout, BPF_ANY) == 0) {
     return absl::OkStatus();

@@ -104,7 +104,7 @@ class Sampler {
   void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
 
   // CaptureControl's.
-  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layout& layout);
+  absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout);
   void ForgetAsyncLayout(pid_t tgid);
 
   // Has calls of a function in a runtime's image reported, from all processes that map the

@@ -12,6 +12,9 @@ namespace clrsampler {
 namespace {
 
 constexpr absl::string_view kBoxText = "StateMachineBox";
+constexpr absl::string_view kDispatcherText = "DispatchContinuations";
+constexpr absl::string_view kStubText = "AsyncResume";
+constexpr absl::string_view kAsyncHelpers = "System.Runtime.CompilerServices.AsyncHelpers";
 
 }  // namespace
 
@@ -35,8 +38,8 @@ void AsyncCallers::Learn(const Process& process) {
   if (runtime == nullptr || process.exec_announced != MonotonicTime::Max()) return;
   OfProcess& of = *Of(process);
   if (of.layout) return;
-  const std::optional<wire_async_layout> layout = AsyncTypes::LayoutOf(*runtime);
-  of.layout = layout.value_or(wire_async_layout{});
+  const std::optional<wire_async_layouts> layout = AsyncTypes::LayoutOf(*runtime);
+  of.layout = layout.value_or(wire_async_layouts{});
   parts_.tell(process, layout);
 }
 
@@ -46,6 +49,27 @@ void AsyncCallers::Observe(const Process& process, const RawStack& raw) {
   if (runtime == nullptr || raw.async_objects().empty()) return;
   OfProcess& of = *Of(process);
   for (const wire_async_object& object : raw.async_objects()) of.types.At(*runtime, object.words[0]);
+  const std::vector<uint64_t> suspended = AsyncObjects::SuspendedAt(raw.async_objects());
+  if (suspended.empty()) return;
+  parts_.observe(process, {suspended, {}, MonotonicTime{raw.sample().header.time_ns}});
+  if (of.suspended.size() >= kMaxKnown) of.suspended.clear();
+  for (const uint64_t address : suspended) {
+    Suspended& known = of.suspended[address];
+    if (known == Suspended::kNotKnown) known = SuspendedAt(*runtime, address);
+  }
+}
+
+// Code that can be freed may be something else by now.
+AsyncCallers::Suspended AsyncCallers::SuspendedAt(RuntimeMemory& runtime, uint64_t address) {
+  const std::optional<ManagedCode> found = runtime.Find(address);
+  if (!found || found->transient) return Suspended::kNotKnown;
+  if (found->kind != ManagedCode::Kind::kMethod && found->kind != ManagedCode::Kind::kPrecompiled) {
+    return Suspended::kNotKnown;
+  }
+  // A method that only returns a task is over; the thunk awaits that task for it.
+  const bool helper = found->name.async_body == AsyncBody::kThunk ||
+                      (found->name.module == kCoreLib && found->name.type == kAsyncHelpers);
+  return helper ? Suspended::kHelper : Suspended::kMethod;
 }
 
 // What the code is to async methods.
@@ -59,6 +83,8 @@ const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess
   Code code;
   if (IsResumer(found->name)) {
     code.role = Role::kResumer;
+  } else if (IsDispatcher(found->name)) {
+    code.role = Role::kDispatcher;
   } else if (found->name.method == "MoveNext") {
     code.role = Role::kMachine;
     code.name = found->name;
@@ -68,12 +94,20 @@ const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess
 
 // The innermost one: what stands above it on the same stack has only ended, and with that resumed it.
 std::optional<AsyncCallers::Resumed> AsyncCallers::FindResumed(const Process& process, OfProcess& of,
-                                                               const UserStack& user, const NamedStack& named) {
+                                                               const UserStack& user, const NamedStack& named,
+                                                               MonotonicTime time) {
   if (of.code.size() >= kMaxKnown) of.code.clear();
   const auto code_at = [&](size_t i) -> const Code& { return CodeAt(process, of, user.frames[i]); };
   for (size_t i = 0; i < user.frames.size(); ++i) {
     if (!MayResume(named.frames[named.places[i]])) continue;
-    if (code_at(i).role != Role::kResumer) continue;
+    const Role role = code_at(i).role;
+    if (role == Role::kDispatcher) {
+      // It calls the stub, which calls the method.
+      Resumed resumed{i, i};
+      if (i > 1 && IsResumptionStub(process, user.frames[i - 1], time)) resumed = {i - 1, i, nullptr, true};
+      return resumed;
+    }
+    if (role != Role::kResumer) continue;
     // An execution context runs whatever is given to it.
     const bool is_context = !absl::StrContains(parts_.frames.at(named.frames[named.places[i]]).text, kBoxText);
     Resumed resumed{i, i};
@@ -87,12 +121,20 @@ std::optional<AsyncCallers::Resumed> AsyncCallers::FindResumed(const Process& pr
   return std::nullopt;
 }
 
+bool AsyncCallers::IsResumptionStub(const Process& process, const UserFrame& frame, MonotonicTime time) {
+  const Frame& named = parts_.frames.at(parts_.name(process, frame, time));
+  return named.identity.body == AsyncBody::kResumptionStub || absl::StrContains(named.text, kStubText);
+}
+
 bool AsyncCallers::MayResume(FrameId frame) {
   if (may_resume_.size() <= frame) may_resume_.resize(frame + 1, -1);
   int8_t& known = may_resume_[frame];
   if (known < 0) {
     const absl::string_view text = parts_.frames.at(frame).text;
-    known = absl::StrContains(text, kBoxText) || absl::StrContains(text, "ExecutionContext") ? 1 : 0;
+    known = absl::StrContains(text, kBoxText) || absl::StrContains(text, "ExecutionContext") ||
+                    absl::StrContains(text, kDispatcherText)
+                ? 1
+                : 0;
   }
   return known != 0;
 }
@@ -107,6 +149,10 @@ std::optional<AsyncChain> AsyncCallers::ChainOf(const OfProcess& of, const RawSt
   stack_.Assign(raw);
   const auto type_of = [&](uint64_t method_table) { return of.types.Find(method_table); };
   const AsyncObjects objects(raw.async_objects(), *of.layout, type_of);
+  if (resumed.dispatched) {
+    const size_t dispatcher = resumed.resumer;
+    return objects.OfDispatcher(stack_, user.frames[dispatcher].sp, user.frames[dispatcher + 1].sp);
+  }
   return objects.OfMachine(stack_, user.frames[resumed.method].sp, user.frames[resumed.method + 1].sp,
                            resumed.code->name);
 }
@@ -118,10 +164,11 @@ std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawSt
     return named.frames;
   }
   OfProcess& of = *found->second;
-  const std::optional<Resumed> resumed = FindResumed(process, of, user, named);
+  const MonotonicTime time{raw.sample().header.time_ns};
+  const std::optional<Resumed> resumed = FindResumed(process, of, user, named, time);
   if (!resumed) return named.frames;
   ++counters_.resumed;
-  if (resumed->code == nullptr) {
+  if (!resumed->known()) {
     ++counters_.between;
     return named.frames;
   }
@@ -130,25 +177,39 @@ std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawSt
     return named.frames;
   }
   const std::optional<AsyncChain> chain = ChainOf(of, raw, user, *resumed);
-  if (!chain || (chain->callers.empty() && chain->end == AsyncEnd::kUnknown)) {
-    ++counters_.unknown;
-    return named.frames;
-  }
   frames_.clear();
-  AsyncEnd end = chain->end;
-  for (const AsyncType* caller : chain->callers) {
-    const std::optional<FrameId> frame = parts_.memory.MethodFrame(process.key, caller->method);
-    if (!frame) {
-      end = AsyncEnd::kUnknown;
-      break;
-    }
-    frames_.push_back(Marked(*frame));
+  AsyncEnd end = chain ? chain->end : AsyncEnd::kUnknown;
+  for (size_t i = 0; chain && i < chain->callers.size(); ++i) {
+    if (Append(process, of, chain->callers[i], time)) continue;
+    end = AsyncEnd::kUnknown;
+    break;
   }
   if (frames_.empty()) {
     const bool awaited = end == AsyncEnd::kUnknown || end == AsyncEnd::kSeveral;
     ++(awaited ? counters_.unknown : counters_.not_awaited);
     return named.frames;
   }
+  return Put(end, named, named.places[resumed->method]);
+}
+
+bool AsyncCallers::Append(const Process& process, const OfProcess& of, const AsyncCaller& caller, MonotonicTime time) {
+  std::optional<FrameId> frame;
+  if (caller.box != nullptr) {
+    frame = parts_.memory.MethodFrame(process.key, caller.box->method);
+    if (!frame) return false;
+  } else {
+    const auto known = of.suspended.find(caller.suspended_at);
+    if (known == of.suspended.end() || known->second == Suspended::kNotKnown) return false;
+    if (known->second == Suspended::kHelper) return true;
+    frame = parts_.name(process, {.address = caller.suspended_at, .lookup_address = caller.suspended_at}, time);
+    if (!parts_.frames.at(*frame).named()) return false;
+  }
+  frames_.push_back(Marked(*frame));
+  return true;
+}
+
+// The frames of the awaiters, outermost first, and behind them those of `named` from `first` on.
+std::span<const FrameId> AsyncCallers::Put(AsyncEnd end, const NamedStack& named, size_t first) {
   ++counters_.found;
   counters_.callers += frames_.size();
   if (end == AsyncEnd::kSeveral) {
@@ -159,7 +220,7 @@ std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawSt
     frames_.push_back(Mark(kAwaiterNotKnown));
   }
   std::reverse(frames_.begin(), frames_.end());
-  frames_.insert(frames_.end(), named.frames.begin() + named.places[resumed->method], named.frames.end());
+  frames_.insert(frames_.end(), named.frames.begin() + static_cast<std::ptrdiff_t>(first), named.frames.end());
   return frames_;
 }
 

@@ -24,6 +24,7 @@
 #include "pipeline/stack_symbolizer.h"
 #include "process/process_table.h"
 #include "symbols/frame.h"
+#include "symbols/frame_source.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
 #include "unwind/sample_memory.h"
@@ -58,7 +59,10 @@ class AsyncCallers {
     MemoryMethods& memory;
     FrameTable& frames;
     // Has the sampler copy such objects from now on; nullopt: how its runtime keeps them is not known.
-    std::function<void(const Process&, const std::optional<wire_async_layout>&)> tell;
+    std::function<void(const Process&, const std::optional<wire_async_layouts>&)> tell;
+    // Shows code that a sample leads to, while it is there, and names it later.
+    std::function<void(const Process&, const ObservedSample&)> observe;
+    std::function<FrameId(const Process&, const UserFrame&, MonotonicTime time)> name;
   };
   explicit AsyncCallers(Parts parts) : parts_(std::move(parts)) {}
 
@@ -76,28 +80,39 @@ class AsyncCallers {
   const AsyncCallersCounters& counters() const { return counters_; }
 
  private:
-  enum class Role : uint8_t { kNone, kResumer, kMachine };
+  // kResumer: of state machines. kDispatcher: of methods that the runtime makes async.
+  enum class Role : uint8_t { kNone, kResumer, kMachine, kDispatcher };
+  // The code at which an execution is suspended. kHelper: a part of the runtime, or a thunk.
+  enum class Suspended : uint8_t { kNotKnown, kMethod, kHelper };
   struct Code {
     Role role = Role::kNone;
     MethodName name;  // of kMachine
   };
   struct OfProcess {
     uint32_t exec_count = 0;
-    std::optional<wire_async_layout> layout;
+    std::optional<wire_async_layouts> layout;
     AsyncTypes types;
     absl::flat_hash_map<uint64_t, std::unique_ptr<const Code>> code;  // by lookup address
+    absl::flat_hash_map<uint64_t, Suspended> suspended;               // by address
   };
   // The methods that were resumed, and the frame of the runtime that did it; leaf first.
   struct Resumed {
     size_t method = 0, resumer = 0;
-    const Code* code = nullptr;
+    const Code* code = nullptr;  // of a state machine
+    bool dispatched = false;     // a method that the runtime makes async
+    bool known() const { return code != nullptr || dispatched; }
   };
   static constexpr size_t kMaxKnown = 1 << 16;
 
   OfProcess* Of(const Process& process);
+  static Suspended SuspendedAt(RuntimeMemory& runtime, uint64_t address);
   const Code& CodeAt(const Process& process, OfProcess& of, const UserFrame& frame);
   std::optional<Resumed> FindResumed(const Process& process, OfProcess& of, const UserStack& user,
-                                     const NamedStack& named);
+                                     const NamedStack& named, MonotonicTime time);
+  bool IsResumptionStub(const Process& process, const UserFrame& frame, MonotonicTime time);
+  // Appends the awaiter, unless it is none that people wrote; false: it is not known.
+  bool Append(const Process& process, const OfProcess& of, const AsyncCaller& caller, MonotonicTime time);
+  std::span<const FrameId> Put(AsyncEnd end, const NamedStack& named, size_t first);
   std::optional<AsyncChain> ChainOf(const OfProcess& of, const RawStack& raw, const UserStack& user,
                                     const Resumed& resumed);
   // Whether the frame's text looks like that of a method that resumes others. Texts come in many styles.

@@ -12,7 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "clr/memory/async_types.h"
-#include "clrsampler/wire.h"
+#include "clrsampler/wire_runtime_async.h"
 #include "formats/names/method_name.h"
 #include "unwind/registers.h"
 
@@ -25,8 +25,14 @@ enum class AsyncEnd : uint8_t {
   kUnknown,     // something waits of which nothing is known, or what would tell was not copied
 };
 
+// A suspended method: the machine of a box, or what is suspended at an address.
+struct AsyncCaller {
+  const AsyncType* box = nullptr;
+  uint64_t suspended_at = 0;  // without a box
+};
+
 struct AsyncChain {
-  std::vector<const AsyncType*> callers;  // boxes of awaiters, innermost first
+  std::vector<AsyncCaller> callers;  // innermost first
   AsyncEnd end = AsyncEnd::kNotAwaited;
 };
 
@@ -36,7 +42,7 @@ class AsyncObjects {
   // nullptr: the type is not known.
   using TypeFinder = absl::FunctionRef<const AsyncType*(uint64_t method_table)>;
 
-  AsyncObjects(std::span<const wire_async_object> objects, const wire_async_layout& layout, TypeFinder types)
+  AsyncObjects(std::span<const wire_async_object> objects, const wire_async_layouts& layout, TypeFinder types)
       : objects_(objects), layout_(layout), types_(types) {}
 
   // The awaiters of what a state machine's MoveNext runs. Its frame lies from `begin` to `end`: it holds a pointer into
@@ -45,13 +51,30 @@ class AsyncObjects {
   std::optional<AsyncChain> OfMachine(const StackMemory& stack, uint64_t begin, uint64_t end,
                                       const MethodName& running) const;
 
+  // The awaiters of the method that DispatchContinuations has resumed. Its frame lies from `begin` to `end`, and holds
+  // an AsyncDispatcherInfo: the info of the dispatcher further out, the next continuation, and the task. nullopt: not
+  // one such place was found there, or several.
+  std::optional<AsyncChain> OfDispatcher(const StackMemory& stack, uint64_t begin, uint64_t end) const;
+
+  // The addresses at which methods are suspended.
+  static std::vector<uint64_t> SuspendedAt(std::span<const wire_async_object> objects);
+
  private:
+  bool MayBeContinuation(uint64_t word) const;
+  bool IsOuterDispatcher(const StackMemory& stack, uint64_t info, uint64_t end) const;
+  // False: not to its end.
+  bool AppendContinuations(uint64_t next, AsyncChain& chain) const;
   const wire_async_object* Find(uint64_t address) const;
   AsyncKind KindOf(const wire_async_object& object) const;
+  // One step to the next awaiter; 0: there is none. nullopt: the chain can't be followed from here.
+  std::optional<uint64_t> Follow(const wire_async_object& object, uint64_t address, AsyncChain& chain) const;
+  std::optional<uint64_t> AwaiterOfTask(const wire_async_object& task, uint64_t innermost, AsyncChain& chain) const;
+  std::optional<uint64_t> TargetOf(const wire_async_object& action) const;
+  std::optional<uint64_t> ActionOf(const wire_async_object& await) const;
   void FollowTask(uint64_t awaiter, AsyncChain& chain) const;
 
   std::span<const wire_async_object> objects_;
-  const wire_async_layout& layout_;
+  const wire_async_layouts& layout_;
   TypeFinder types_;
 };
 

@@ -59,10 +59,15 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
   if (broker != nullptr) broker->ReportTo(&notices);
   if (options.keep_code) KeepCode();
   if (options.async_stacks) {
-    async.emplace(AsyncCallers::Parts{*sources.memory, frames,
-                                      [this](const Process& process, const std::optional<wire_async_layout>& layout) {
-                                        PublishAsyncLayout(process, layout);
-                                      }});
+    async.emplace(AsyncCallers::Parts{
+        .memory = *sources.memory,
+        .frames = frames,
+        .tell = [this](const Process& process,
+                       const std::optional<wire_async_layouts>& layout) { PublishAsyncLayout(process, layout); },
+        .observe = [this](const Process& process,
+                          const ObservedSample& sample) { symbolizer.Observe(process, sample); },
+        .name = [this](const Process& process, const UserFrame& frame,
+                       MonotonicTime time) { return stack_symbolizer.NameOf(process, frame, time); }});
   }
 }
 
@@ -106,7 +111,7 @@ void RunParts::PublishTransientCode(uint32_t tgid, const wire_transient_code& co
   }
 }
 
-void RunParts::PublishAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout) {
+void RunParts::PublishAsyncLayout(const Process& process, const std::optional<wire_async_layouts>& layout) {
   if (!layout) {
     notices.Add("no_async_callers", absl::StrCat(process.key.tgid),
                 absl::StrCat("async methods of process ", process.key.tgid, " (", process.comm,

@@ -91,7 +91,7 @@ struct RunParts {
  private:
   void KeepCode();
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
-  void PublishAsyncLayout(const Process& process, const std::optional<wire_async_layout>& layout);
+  void PublishAsyncLayout(const Process& process, const std::optional<wire_async_layouts>& layout);
   void PublishTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
 
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address

@@ -108,6 +108,10 @@ Resolution StackSymbolizer::ResolveAddress(const Process& process, const UserFra
   return known.answer;
 }
 
+FrameId StackSymbolizer::NameOf(const Process& process, const UserFrame& frame, MonotonicTime time) {
+  return ResolveAddress(process, frame, time, symbolizer_.Generation(process), Of(process)).frame;
+}
+
 void StackSymbolizer::Forget(ProcessKey key) {
   const auto found = cache_.find(key);
   if (found == cache_.end()) return;

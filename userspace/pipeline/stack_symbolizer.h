@@ -46,6 +46,9 @@ class StackSymbolizer {
   // The result is valid until the next call. `user` is what unwinding made of `raw`.
   const NamedStack& Name(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time);
 
+  // The frame of one address.
+  FrameId NameOf(const Process& process, const UserFrame& frame, MonotonicTime time);
+
   void Forget(ProcessKey key);
   const StackCacheCounters& counters() const { return counters_; }
 

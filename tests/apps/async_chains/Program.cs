@@ -1,5 +1,6 @@
 // Chains of eight async methods, each of which burns CPU time in a method of its own after it was resumed: so the awaiters of each
-// burner are known.
+// burner are known. Compiled with -features:runtime-async=on, the methods are the runtime's own async methods (.NET 11), but for those
+// that have a [Machine].
 //
 //   async_chains SECONDS [burn|sleep|throw]     each burner computes and allocates, sleeps, or throws; from a SIGHUP on
 using System;
@@ -10,8 +11,19 @@ using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Threading;
 using System.Threading.Tasks;
+using Machine = System.Runtime.CompilerServices.RuntimeAsyncMethodGenerationAttribute;
 
-namespace Shop;
+namespace System.Runtime.CompilerServices
+{
+    [AttributeUsage(AttributeTargets.Method)]
+    sealed class RuntimeAsyncMethodGenerationAttribute(bool runtimeAsync) : Attribute
+    {
+        public bool RuntimeAsync { get; } = runtimeAsync;
+    }
+}
+
+namespace Shop
+{
 
 static class Work
 {
@@ -154,6 +166,59 @@ static class Scheduled
     [MethodImpl(MethodImplOptions.NoInlining)] static void Burn4() => Work.Burn();
 }
 
+// State machines and methods of the runtime's in turn, beginning and ending with either; and a method that only returns the task of
+// another one.
+static class Mixed
+{
+    public static async Task<int> M1(Task gate) { int x = await M2(gate); Burn1(); return x; }
+    [Machine(false)] static async Task<int> M2(Task gate) { int x = await M3(gate); Burn2(); return x + 1; }
+    static async Task<int> M3(Task gate) { int x = await M4(gate); Burn3(); return x + 1; }
+    static async ValueTask<int> M4(Task gate) { string x = await M5(gate); Burn4(); return x.Length; }
+    [Machine(false)] static async ValueTask<string> M5(Task gate) { string x = await M6(gate).ConfigureAwait(false); Burn5(); return x; }
+    [Machine(false)] static async Task<string> M6(Task gate) { int x = await Forward(gate); Burn6(); return x.ToString(); }
+    static Task<int> Forward(Task gate) => M7(gate);
+    static async Task<int> M7(Task gate) { await Forward8(gate).ConfigureAwait(false); Burn7(); return 1; }
+    [MethodImpl(MethodImplOptions.NoInlining)] static Task Forward8(Task gate) => M8(gate);
+    static async Task M8(Task gate)
+    {
+        await gate;
+        for (int i = 0; i < 3; ++i) { Burn8(); await Task.Yield(); }
+    }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn1() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn2() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn3() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn4() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn5() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn6() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn7() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn8() => Work.Burn();
+}
+
+static class Machines
+{
+    [Machine(false)] public static async Task<int> M1(Task gate) { int x = await Task.Run(() => M2(gate)); Burn1(); return x; }
+    static async Task<int> M2(Task gate) { int x = await M3(gate); Burn2(); return x + 1; }
+    [Machine(false)] static async Task<int> M3(Task gate) { int[] x = await Task.WhenAll(M4(gate), M4Done()); Burn3(); return x[0]; }
+    static async Task<int> M4(Task gate) { await Task.WhenAny(M5(gate), Program.Never); Burn4(); return 1; }
+    static Task<int> M4Done() => Task.FromResult(2);
+    static async Task M5(Task gate) { await M6<string>(gate).AsTask(); Burn5(); }
+    static async ValueTask<int> M6<T>(Task gate) { int x = await M7<T>(gate); Burn6(); return x + typeof(T).Name.Length; }
+    static async ValueTask<int> M7<T>(Task gate) { await M8(gate); Burn7(); return typeof(T).Name.Length; }
+    [Machine(false)] static async Task M8(Task gate)
+    {
+        await gate;
+        for (int i = 0; i < 3; ++i) { await Task.Delay(10); Burn8(); }
+    }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn1() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn2() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn3() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn4() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn5() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn6() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn7() => Work.Burn();
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Burn8() => Work.Burn();
+}
+
 // Two await the same task, and nothing says which of them is meant.
 static class Shared
 {
@@ -194,6 +259,8 @@ static class Program
             drivers.Add(Drive(gate => Value.M1(gate).AsTask()));
             drivers.Add(Drive(gate => Between.M1(gate)));
             drivers.Add(Drive(gate => Nested.M(1, gate)));
+            drivers.Add(Drive(gate => Mixed.M1(gate)));
+            drivers.Add(Drive(gate => Machines.M1(gate)));
             drivers.Add(Drive(Shared.Both));
             drivers.Add(Task.Factory.StartNew(() => Drive(gate => Scheduled.M1(gate)), CancellationToken.None, TaskCreationOptions.None, scheduler).Unwrap());
         }
@@ -211,4 +278,5 @@ static class Program
         Thread.Sleep(TimeSpan.FromSeconds(args.Length > 0 ? double.Parse(args[0]) : 60));
         return drivers.Count(driver => driver.IsFaulted);
     }
+}
 }

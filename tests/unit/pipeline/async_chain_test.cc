@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace clrsampler {
 namespace {
 
@@ -14,7 +16,8 @@ using testing::IsEmpty;
 
 // MethodTables of the test's types.
 constexpr uint64_t kOuter = 0x10, kMiddle = 0x20, kInner = 0x30, kTask = 0x40, kAction = 0x50, kAwait = 0x60,
-                   kList = 0x70, kWait = 0x80, kObject = 0xB0, kDebugged = 0xC0;
+                   kList = 0x70, kWait = 0x80, kObject = 0xB0, kDebugged = 0xC0, kRuntimeTask = 0xD0,
+                   kContinuation = 0xE0, kHelper = 0xF0;
 constexpr uint64_t kStack = 0x7ffd00000000, kStackEnd = kStack + 0x200;
 
 MethodName MoveNext(std::string type, std::vector<std::string> arguments = {}) {
@@ -38,9 +41,12 @@ class FakeStack : public StackMemory {
 class AsyncChainTest : public testing::Test {
  protected:
   AsyncChainTest() {
-    layout_.task_link = 32;
-    layout_.action_link = 8;
-    layout_.await_link = 16;
+    layout_.tasks.task_link = 32;
+    layout_.tasks.action_link = 8;
+    layout_.tasks.await_link = 16;
+    layout_.runtime.state_link = 16;
+    layout_.runtime.next_link = 8;
+    layout_.runtime.owner_link = 40;
     types_[kOuter] = {AsyncKind::kBox, MoveNext("Outer"), false, 96};
     types_[kMiddle] = {AsyncKind::kBox, MoveNext("Middle"), false, 96};
     types_[kInner] = {AsyncKind::kBox, MoveNext("Inner"), false, 96};
@@ -51,6 +57,9 @@ class AsyncChainTest : public testing::Test {
     types_[kList] = {AsyncKind::kSeveral, {}};
     types_[kWait] = {AsyncKind::kThread, {}};
     types_[kObject] = {};
+    types_[kRuntimeTask] = {AsyncKind::kRuntimeTask, {}};
+    types_[kContinuation] = {AsyncKind::kContinuation, {}};
+    types_[kHelper] = {AsyncKind::kHelperContinuation, {}};
   }
 
   wire_async_object& Add(uint64_t address, uint64_t type, uint32_t link = 0, uint64_t next = 0) {
@@ -61,17 +70,36 @@ class AsyncChainTest : public testing::Test {
     objects_.push_back(object);
     return objects_.back();
   }
+  void AddContinuation(uint64_t address, uint64_t next, uint64_t suspended_at, uint64_t type = kContinuation) {
+    Add(address | WIRE_ASYNC_CONTINUATION, type, 8, next).words[WIRE_ASYNC_SUSPENDED_AT] = suspended_at;
+  }
+  // The task of suspended methods, and what awaits it.
+  void AddRuntimeTask(uint64_t address, uint64_t innermost, uint64_t awaiter) {
+    Add(address, kRuntimeTask, 16, innermost).words[4] = awaiter;
+  }
+  void PutInfo(uint64_t at, uint64_t outer, uint64_t continuation, uint64_t task) {
+    stack_.words[at] = outer;
+    stack_.words[at + 8] = continuation;
+    stack_.words[at + 16] = task;
+  }
+  // Words that mean nothing, so that all of the frame is there.
+  void FillStack() {
+    for (uint64_t at = kStack; at < kStackEnd; at += 8) stack_.words[at] = 0x3;
+  }
+  std::optional<AsyncChain> OfDispatcher() { return Objects().OfDispatcher(stack_, kStack, kStackEnd); }
   AsyncObjects Objects() { return AsyncObjects(objects_, layout_, find_); }
   std::optional<AsyncChain> OfMachine(const MethodName& running = MoveNext("Inner")) {
     return Objects().OfMachine(stack_, kStack, kStackEnd, running);
   }
   static std::vector<std::string> Names(const AsyncChain& chain) {
     std::vector<std::string> names;
-    for (const AsyncType* caller : chain.callers) names.push_back(caller->method.type);
+    for (const AsyncCaller& caller : chain.callers) {
+      names.push_back(caller.box != nullptr ? caller.box->method.type : absl::StrCat("at ", caller.suspended_at));
+    }
     return names;
   }
 
-  wire_async_layout layout_{};
+  wire_async_layouts layout_{};
   std::map<uint64_t, AsyncType> types_;
   std::function<const AsyncType*(uint64_t)> find_ = [this](uint64_t type) {
     const auto found = types_.find(type);
@@ -189,9 +217,151 @@ TEST_F(AsyncChainTest, AMachineThatIsAnObjectIsFoundByItsAddress) {
   EXPECT_TRUE(OfMachine(MoveNext("Debugged")));
 }
 
+TEST_F(AsyncChainTest, TheDispatcherHoldsWhatAwaitsTheMethodThatItResumed) {
+  FillStack();
+  PutInfo(kStack + 0x38, 0, 0x2000, 0x1000);
+  AddRuntimeTask(0x1000, 0, 0x5000);
+  AddContinuation(0x2000, 0x2100, 71);
+  AddContinuation(0x2100, 0x2200, 0, kHelper);
+  AddContinuation(0x2200, 0, 72);
+  // The box awaits the task; another task of such methods awaits the box, by an action.
+  Add(0x5000, kOuter, 32, 0x6000);
+  Add(0x6000, kAction, 8, 0x7000);
+  AddRuntimeTask(0x7000, 0x7100, 0);
+  AddContinuation(0x7100, 0x7200, 0, kHelper);
+  AddContinuation(0x7200, 0, 73);
+  const auto chain = OfDispatcher();
+  ASSERT_TRUE(chain);
+  EXPECT_THAT(Names(*chain), ElementsAre("at 71", "at 72", "Outer", "at 73"));
+  EXPECT_EQ(chain->end, AsyncEnd::kNotAwaited);
+}
+
+TEST_F(AsyncChainTest, TheLastMethodOfADispatcherHasNoContinuation) {
+  FillStack();
+  PutInfo(kStack, kStackEnd + 0x80, 0, 0x1000);
+  PutInfo(kStackEnd + 0x80, 0, 0, 0x1000);
+  AddRuntimeTask(0x1000, 0, 0);
+  const auto chain = OfDispatcher();
+  ASSERT_TRUE(chain);
+  EXPECT_THAT(Names(*chain), IsEmpty());
+  EXPECT_EQ(chain->end, AsyncEnd::kNotAwaited);
+}
+
+TEST_F(AsyncChainTest, AStateMachineIsAwaitedByMethodsOfTheRuntime) {
+  stack_.words[kStack] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  AddRuntimeTask(0x2000, 0x2100, 0x3000);
+  AddContinuation(0x2100, 0, 71);
+  Add(0x3000, kOuter);
+  EXPECT_THAT(Names(*OfMachine()), ElementsAre("at 71", "Outer"));
+  // Its methods are running.
+  objects_[1].words[2] = 0;
+  const auto chain = OfMachine();
+  EXPECT_THAT(Names(*chain), IsEmpty());
+  EXPECT_EQ(chain->end, AsyncEnd::kUnknown);
+}
+
+TEST_F(AsyncChainTest, NoDispatcherIsTakenWhereTwoPlacesFit) {
+  FillStack();
+  AddRuntimeTask(0x1000, 0, 0);
+  AddContinuation(0x2000, 0, 71);
+  EXPECT_FALSE(OfDispatcher());
+  PutInfo(kStack, 0, 0x2000, 0x1000);
+  EXPECT_TRUE(OfDispatcher());
+  // What stands before the task is no place further out on the stack.
+  for (const uint64_t outer : {uint64_t{0x3000}, kStack, kStackEnd, kStackEnd + 12, kStackEnd + (uint64_t{1} << 32)}) {
+    PutInfo(kStack + 0x40, outer, 0, 0x1000);
+    EXPECT_TRUE(OfDispatcher()) << outer;
+  }
+  PutInfo(kStack + 0x40, 0, 0, 0x1000);
+  EXPECT_FALSE(OfDispatcher());
+  PutInfo(kStack + 0x40, 0, 0x2004, 0x1000);
+  EXPECT_TRUE(OfDispatcher());
+  PutInfo(kStack + 0x40, 0, 0x1000, 0x1000);
+  EXPECT_TRUE(OfDispatcher());
+  PutInfo(kStack + 0x40, kStackEnd + 8, 0, 0x1000);
+  EXPECT_TRUE(OfDispatcher());
+  PutInfo(kStackEnd + 8, 0, 0, 0x1000);
+  EXPECT_FALSE(OfDispatcher());
+}
+
+TEST_F(AsyncChainTest, AContinuationThatAwaitsATaskLeadsToItsOwner) {
+  stack_.words[kStack] = 0x1000 + 64;
+  Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
+  AddContinuation(0x2000, 0x2100, 0, kHelper);
+  objects_.back().words[5] = 0x3000;
+  AddContinuation(0x2100, 0, 71);
+  AddRuntimeTask(0x3000, 0x2000, 0x4000);
+  Add(0x4000, kOuter);
+  EXPECT_THAT(Names(*OfMachine()), ElementsAre("at 71", "Outer"));
+  // The task waits for something else, or is no such task.
+  objects_[3].words[2] = 0x2100;
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+  objects_[3].words[2] = 0x2000;
+  objects_[3].words[0] = kTask;
+  EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
+}
+
+TEST_F(AsyncChainTest, ADispatcherOutsideItsFrameIsAnothers) {
+  FillStack();
+  AddRuntimeTask(0x1000, 0, 0);
+  // Nothing has room behind it there but what the prologue saves.
+  PutInfo(kStackEnd - 80, 0, 0, 0x1000);
+  EXPECT_FALSE(OfDispatcher());
+  FillStack();
+  PutInfo(kStackEnd - 88, 0, 0, 0x1000);
+  EXPECT_TRUE(OfDispatcher());
+  // What would tell was not copied.
+  stack_.words.erase(kStackEnd - 80);
+  EXPECT_FALSE(OfDispatcher());
+  EXPECT_FALSE(Objects().OfDispatcher(stack_, kStackEnd, kStack));
+  EXPECT_FALSE(Objects().OfDispatcher(stack_, 0, uint64_t{1} << 40));
+}
+
+TEST_F(AsyncChainTest, AContinuationThatIsNotProvenEndsTheChain) {
+  FillStack();
+  PutInfo(kStack, 0, 0x2000, 0x1000);
+  AddRuntimeTask(0x1000, 0, 0x5000);
+  Add(0x5000, kOuter);
+  AddContinuation(0x2000, 0x2100, 71);
+  const auto ends = [&] {
+    const auto chain = OfDispatcher();
+    return chain && chain->end == AsyncEnd::kUnknown && Names(*chain) == std::vector<std::string>{"at 71"};
+  };
+  // Not copied; another object; one of which the sampler has not read where it is; a circle.
+  EXPECT_TRUE(ends());
+  Add(0x2100, kObject);
+  EXPECT_TRUE(ends());
+  objects_.pop_back();
+  AddContinuation(0x2100, 0, 72);
+  EXPECT_FALSE(ends());
+  objects_.back().address = 0x2100;
+  EXPECT_TRUE(ends());
+  objects_.pop_back();
+  AddContinuation(0x2100, 0, 0);
+  EXPECT_TRUE(ends());
+  objects_.pop_back();
+  AddContinuation(0x2100, 0x2000, 72);
+  EXPECT_EQ(OfDispatcher()->end, AsyncEnd::kUnknown);
+}
+
+TEST_F(AsyncChainTest, TheAddressesOfSuspendedMethodsComeOnce) {
+  AddContinuation(0x2000, 0, 71);
+  AddContinuation(0x2100, 0, 71);
+  AddContinuation(0x2200, 0, 0);
+  AddContinuation(0x2300, 0, 72);
+  Add(0x2400, kObject).words[WIRE_ASYNC_SUSPENDED_AT] = 73;
+  EXPECT_THAT(AsyncObjects::SuspendedAt(objects_), ElementsAre(71, 72));
+}
+
 TEST(AsyncKindTest, TypesAreKnownByTheirWholeNames) {
   EXPECT_EQ(AsyncKindOf("System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1"),
             AsyncKind::kBox);
+  EXPECT_EQ(AsyncKindOf("System.Runtime.CompilerServices.AsyncHelpers+RuntimeAsyncTask`1"), AsyncKind::kRuntimeTask);
+  EXPECT_EQ(AsyncKindOf("System.Runtime.CompilerServices.Continuation"), AsyncKind::kContinuation);
+  EXPECT_EQ(AsyncKindOf("System.Runtime.CompilerServices.RuntimeAsyncTaskContinuation"),
+            AsyncKind::kHelperContinuation);
+  EXPECT_EQ(AsyncKindOf("System.Runtime.CompilerServices.AsyncHelpers"), AsyncKind::kOther);
   EXPECT_EQ(AsyncKindOf("System.Action"), AsyncKind::kAction);
   EXPECT_EQ(AsyncKindOf("System.Threading.Tasks.UnwrapPromise`1"), AsyncKind::kPromise);
   EXPECT_EQ(AsyncKindOf("System.Action`1"), AsyncKind::kOther);
@@ -212,6 +382,21 @@ TEST(AsyncKindTest, TypesAreKnownByTheirWholeNames) {
   EXPECT_FALSE(IsResumer(method));
   method.method = "RunInternal";
   EXPECT_TRUE(IsResumer(method));
+}
+
+TEST(AsyncKindTest, OnlyTheRuntimesTaskDispatches) {
+  MethodName method;
+  method.module = "System.Private.CoreLib";
+  method.type = "System.Runtime.CompilerServices.AsyncHelpers+RuntimeAsyncTask`1";
+  method.method = "DispatchContinuations";
+  EXPECT_TRUE(IsDispatcher(method));
+  EXPECT_FALSE(IsResumer(method));
+  method.method = "HandleSuspended";
+  EXPECT_FALSE(IsDispatcher(method));
+  method.method = "InstrumentedDispatchContinuations";
+  EXPECT_TRUE(IsDispatcher(method));
+  method.module = "shop";
+  EXPECT_FALSE(IsDispatcher(method));
 }
 
 }  // namespace

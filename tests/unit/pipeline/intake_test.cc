@@ -47,7 +47,7 @@ class FakeCapture : public Capture {
     return absl::OkStatus();
   }
   void ForgetTransientCode(pid_t) override {}
-  absl::Status SetAsyncLayout(pid_t, const wire_async_layout&) override { return absl::OkStatus(); }
+  absl::Status SetAsyncLayout(pid_t, const wire_async_layouts&) override { return absl::OkStatus(); }
   void ForgetAsyncLayout(pid_t) override {}
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace&, const std::string&) override {
     return absl::UnimplementedError("no probes");
