@@ -405,7 +405,8 @@ class Arm64LiveTest(harness.LiveTest):
         stacks = [(stack.split(";"), int(number)) for stack, _, number in (line.rpartition(" ") for line in guest.text("waits.folded").splitlines())]
         waits = json.loads(guest.text("waits.stats"))["waits"]
         print(f"  {what}: {waits}", flush=True)
-        wait_sites.check_sites(self, truth, stacks, waits)
+        # Measured: 0.987 and more.
+        wait_sites.check_sites(self, truth, stacks, waits, least=0.95)
         self.assertEqual(waits["records_lost"], 0)
 
     @staticmethod
