@@ -14,6 +14,8 @@
 #define WORD_BYTES 256	   /* of code that one word of the map stands for */
 #define MAX_WORDS_BACK 32  /* 8 KB of one dynamic method's code; beyond that it has no snapshot */
 #define LAST_STUB_KIND 0xf /* a header this small is no header */
+#define LEAF_WORDS 16	   /* of the stack where a leaf without a frame may return by */
+#define LEAF_SNAPSHOTS 3   /* the rest of the room is for the chain */
 
 /* Copies the heap that holds `address` to scratch.heap; returns the version of its nibble map, 0: there is none. */
 __attribute__((noinline)) int find_transient_heap(__u32 cpu, __u64 address)
@@ -197,6 +199,27 @@ __attribute__((noinline)) int snapshot_code(__u32 cpu, __u64 address)
 	if (version && find_start(cpu, version) && read_identity(cpu)) {
 		read_unwind_data(cpu);
 		keep_snapshot(cpu);
+	}
+	return 0;
+}
+
+__attribute__((noinline)) int snapshot_callers_of_leaf(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	__u64 address;
+	__u32 i;
+
+	if (!scratch)
+		return 0;
+	address = (scratch->sample.lr & WIRE_FRAME_ADDRESS_MASK) - 1; /* inside the call */
+	if (may_be_transient(scratch, address))
+		snapshot_code(cpu, address);
+	if (bpf_probe_read_user(scratch->window, LEAF_WORDS * 8, (void *)scratch->sample.sp))
+		return 0;
+	for (i = 0; i < LEAF_WORDS && scratch->sample.snapshots < LEAF_SNAPSHOTS; i++) {
+		address = (scratch->window[i] & WIRE_FRAME_ADDRESS_MASK) - 1;
+		if (may_be_transient(scratch, address))
+			snapshot_code(cpu, address);
 	}
 	return 0;
 }

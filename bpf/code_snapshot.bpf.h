@@ -11,6 +11,13 @@
 /* A global function, checked once by the verifier. Appends to scratch.snapshots of `cpu`; 0 always. */
 int snapshot_code(__u32 cpu, __u64 address);
 
+/*
+ * A leaf may have made no frame yet, or may make none. No frame of the chain says then where it returns to. The link
+ * register does, or one of the first words of the stack. A snapshot of anything else that lies there is as true. To be
+ * called before the walk, whose window it uses; returns 0.
+ */
+int snapshot_callers_of_leaf(__u32 cpu);
+
 /* Before the walk: whether the process has transient code at all. */
 static __always_inline void find_transient_code(struct scratch *scratch)
 {

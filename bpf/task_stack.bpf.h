@@ -94,6 +94,8 @@ static __always_inline void take_user_stack(struct scratch *scratch, struct task
 	find_transient_code(scratch);
 	if (may_be_transient(scratch, ip))
 		snapshot_code(cpu, ip);
+	if (scratch->transient_end)
+		snapshot_callers_of_leaf(cpu);
 	walk_with_awaiters(scratch, cpu);
 	find_returns(scratch, task);
 }

@@ -11,13 +11,13 @@ import subprocess
 import tempfile
 import time
 
+import event_counts
 import harness
 import runtimes
+from event_counts import COUNT, MEGABYTES
 from watcher import truth_of
 
-COUNT, THREADS, MEGABYTES = 300, 4, 64
-PAGE_BYTES = 4096
-COMMON = {"time_ns": int, "pid": int, "thread": int, "event": str, "source": str}
+THREADS = 4
 AS_NOBODY = harness.AS_NOBODY
 EXCEPTION_KINDS = ("ExceptionThrown,ExceptionCatcherEnter,ExceptionCatcherLeave,ExceptionSearchFilterEnter,ExceptionSearchFilterLeave,"
                    "ExceptionUnwindFinallyEnter,ExceptionUnwindFinallyLeave")
@@ -81,46 +81,7 @@ class EventsLiveTest(harness.LiveTest):
             with self.subTest(version=version):
                 self.need_runtime(version)
                 # Without tiers nothing is compiled in the background, at the edge of the program's time.
-                self.check(version, *self.watch(version, env={"DOTNET_TieredCompilation": "0"}))
-
-    def check(self, version, truth, events, said, pid):
-        self.assertNotIn("lost", said)
-        by_kind = collections.defaultdict(list)
-        for event in events:
-            for field, kind in COMMON.items():
-                self.assertIsInstance(event[field], kind, event)
-            self.assertEqual((event["pid"], event["source"]), (pid, "eventpipe"))
-            by_kind[event["event"]].append(event)
-        thrown = by_kind["ExceptionThrown"]
-        self.assertEqual(collections.Counter(event["type"] for event in thrown),
-                         {"System.InvalidOperationException": COUNT, "OutOfStock": COUNT})
-        self.assertEqual([event["message"] for event in thrown[::2]], [f"order {i}" for i in range(COUNT)])
-        self.assertEqual({event["thread"] for event in thrown}, {pid})
-        for kind, expected in (("ExceptionCatcherEnter", 2 * COUNT), ("ExceptionSearchFilterEnter", COUNT), ("ExceptionSearchFilterLeave", COUNT),
-                               ("ExceptionUnwindFinallyEnter", COUNT), ("ExceptionUnwindFinallyLeave", COUNT)):
-            self.assertEqual(len(by_kind[kind]), expected, kind)
-        created = collections.Counter(event["tid"] for event in by_kind["ThreadCreated"])
-        self.assertEqual({tid: created[tid] for tid in truth["threads"]}, {tid: 1 for tid in truth["threads"]})
-        for kind in ("ModuleLoadFinished", "ModuleUnloadFinished"):
-            self.assertEqual([event["path"].startswith("zoo") for event in by_kind[kind]], [True] * truth["modules"])
-        for kind in ("GarbageCollectionStarted", "GarbageCollectionFinished"):
-            self.assertEqual(len(by_kind[kind]), truth["collections"])
-        # The program's own suspensions stand around its collections.
-        suspensions = [by_kind[f"Runtime{what}"] for what in ("SuspendStarted", "SuspendFinished", "ResumeStarted", "ResumeFinished")]
-        self.assertEqual(len({len(one) for one in suspensions}), 1)
-        self.assertEqual(sum(event["reason"] == "gc" for event in suspensions[0]), truth["collections"])
-        # The program makes each of its threads wait for 20 ms; others may wait for locks of the runtime.
-        waits = {event["thread"] for event in by_kind["ThreadAcquiredMonitor"] if event["duration_ns"] > 19_000_000}
-        self.assertEqual(len(waits & set(truth["threads"])), truth["blocked"])
-        compiled = by_kind["JITCompilationFinished"]
-        self.assertEqual(len(compiled), truth["compiled"])
-        self.assertEqual(sum(event["method"].startswith("Fresh") for event in compiled), truth["methods"])
-        ticks = by_kind["ObjectAllocated"]
-        # A tick comes when 100 KiB and what a thread gets at once are full, so what is left over is less than two.
-        self.assert_within(abs(sum(event["bytes"] for event in ticks) - truth["allocated"]), 220_000, "allocated bytes")
-        pages = sum(event["bytes"] for event in ticks if event["type"] == "Page")
-        self.assert_within(abs(pages / (MEGABYTES * 256 * PAGE_BYTES) - 1), 0.05, "bytes by type")
-        print(f"    {version}: {dict(collections.Counter(event['event'] for event in events))}", flush=True)
+                event_counts.check(self, version, *self.watch(version, env={"DOTNET_TieredCompilation": "0"}))
 
     def test_only_kinds_that_were_asked_for(self):
         version = runtimes.PACKED_VERSIONS[-1]

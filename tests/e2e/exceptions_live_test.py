@@ -4,7 +4,6 @@ runtime's own events of the same exceptions."""
 import collections
 import json
 import os
-import re
 import signal
 import subprocess
 import tempfile
@@ -12,28 +11,17 @@ import tempfile
 import harness
 import runtimes
 from events_live_test import Events
+from exception_lines import line_of, lines, throwers
 from watcher import Watcher
 
 VERSIONS = (*runtimes.LATER_VERSIONS, "11.0.0") if runtimes.MATRIX else runtimes.PACKED_VERSIONS
 NEWEST = runtimes.PACKED_VERSIONS[-1]
-SOURCE = os.path.join(runtimes.SOURCE, "tests", "apps", "exceptions", "Program.cs")
 # Method and type of each throw, by what its line is marked with, and its share of what `throw` throws.
 THROWS = {("Order", "System.InvalidOperationException"): 4, ("Order", "Exceptions.OutOfStock"): 4, ("Pay", "Exceptions.Rejected<int>"): 4,
           ("Ship", "System.TimeoutException"): 4}
 COUNT = 10_000
 # Of a kind, each as often; a program that has just started compiles and loads while it throws the first ones.
 REPEATED = 20
-
-
-def lines():
-    """{(method, type): line} by the marks of the program's source."""
-    found = {}
-    with open(SOURCE, encoding="utf-8") as f:
-        for number, line in enumerate(f, 1):
-            mark = re.search(r"// line: (\w+), (\w+)", line)
-            if mark:
-                found[mark.groups()] = number
-    return found
 
 
 class Program:
@@ -81,12 +69,10 @@ class ExceptionsLiveTest(harness.LiveTest):
                                  {f"Exceptions.Program.{method}": sum(COUNT * share // 16 for (of, _), share in THROWS.items() if of == method)
                                   for method, _ in THROWS})
                 seen = collections.Counter()
-                for stack in told["stacks"]:
-                    thrower, caller = stack["frames"][0], stack["frames"][1]
-                    method = thrower["name"].rpartition(".")[2]
-                    seen[method, stack["type"], thrower["line"], os.path.basename(thrower["file"])] += stack["count"]
-                    self.assertEqual(caller["name"], "Exceptions.Program.ThrowOne", stack)
-                self.assertEqual(seen, {(method, kind, marked[method, re.sub(r"<.*|.*\.", "", kind)], "Program.cs"): COUNT * share // 16
+                for method, kind, line, file, caller, count in throwers(told["stacks"]):
+                    seen[method, kind, line, file] += count
+                    self.assertEqual(caller, "Exceptions.Program.ThrowOne")
+                self.assertEqual(seen, {(method, kind, line_of(marked, method, kind), "Program.cs"): COUNT * share // 16
                                         for (method, kind), share in THROWS.items()})
 
     def test_as_fast_as_it_can_without_a_budget(self):

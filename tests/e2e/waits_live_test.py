@@ -11,23 +11,12 @@ import time
 
 import harness
 import runtimes
+from wait_sites import OWN_ERROR, SIGMAS, check_sites, kind_of
 from waits_program import Program
 
 VERSIONS = runtimes.PACKED_VERSIONS if runtimes.MATRIX else (runtimes.PACKED_VERSIONS[0], runtimes.PACKED_VERSIONS[-1])
 NEWEST = runtimes.PACKED_VERSIONS[-1]
 SECONDS = 3
-# Of the time at a site: what it takes to measure, and spinning of less than a millisecond before a wait.
-OWN_ERROR = 0.03
-# Waits that are passed over make sums at a site estimates. So many standard errors are exceeded once in 10^9 comparisons.
-SIGMAS = 6
-
-
-def kind_of(stack):
-    """(kind, index of its mark) of a stack."""
-    for index, frame in enumerate(stack):
-        if frame.startswith("[woken"):
-            return stack[index - 1][1:-1], index - 1
-    return (stack[-1][1:-1] if stack[-1].startswith("[") else "running"), len(stack) - 1
 
 
 class WaitsTest(harness.LiveTest):
@@ -68,38 +57,12 @@ class WaitsTest(harness.LiveTest):
         with open(self.path("stats.json"), encoding="utf-8") as file:
             return json.load(file)
 
-    def check_sites(self, truth, stacks, waits):
-        passed = waits["passed_over"] / max(1, waits["passed_over"] + waits["kept"])
-        for site in truth:
-            kinds, wakers = collections.Counter(), collections.Counter()
-            for stack, microseconds in stacks:
-                kind, mark = kind_of(stack)
-                if site["method"] + "_[j]" not in stack[:mark]:
-                    continue
-                kinds[kind] += microseconds
-                if kind == site["kind"]:
-                    wakers[stack[mark + 1] if mark + 1 < len(stack) else ""] += microseconds
-            told, real = sum(kinds.values()), site["ns"] / 1000
-            error = OWN_ERROR + SIGMAS * math.sqrt(passed / (1 - passed) / max(1, site["waits"]))
-            print(f"  {site['method']}: {told / real:.3f} of its time ({error:.3f} allowed), {dict(kinds)}", flush=True)
-            # Who spins for his turn on a busy machine waits for a CPU, in parts that may be short.
-            spins = site["kind"] in ("task wait", "semaphore")
-            self.assertLess(told / real, 1 + error, site)
-            self.assertGreater(told / real, (0.8 if spins else 1) - error, site)
-            wrong = told - kinds[site["kind"]] - kinds["runnable"]
-            self.assertLessEqual(wrong, 0.02 * told, (site, kinds))
-            if site["waker"] and wakers:
-                right = sum(count for waker, count in wakers.items() if waker == f"[woken by thread {site['waker']}]")
-                self.assertGreaterEqual(right, 0.99 * sum(wakers.values()), (site, wakers))
-            if site["kind"] == "sleep":
-                self.assertGreaterEqual(wakers["[woken by an interrupt]"], 0.9 * sum(wakers.values()), wakers)
-
     def test_waits_have_their_kind_their_time_and_their_waker(self):
         for version in VERSIONS:
             with self.subTest(version), Program(version) as program:
                 truth, stacks, stats = self.record(program, "off-cpu", "--wakers", during=lambda: program.wait(SECONDS))
                 print(f"{version}: {stats['waits']}", flush=True)
-                self.check_sites(truth, stacks, stats["waits"])
+                check_sites(self, truth, stacks, stats["waits"])
                 waits = stats["waits"]
                 self.assertEqual(waits["ended"], waits["short"] + waits["passed_over"] + waits["kept"])
                 self.assertEqual(waits["records_lost"], 0)

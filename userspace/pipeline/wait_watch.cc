@@ -27,13 +27,14 @@ bool IsScheduler(absl::string_view name) {
          name == "schedule_tail" || name == "ret_from_fork";
 }
 
-// What an interrupt's handler is entered by. A thread that it meets has not woken anybody.
+// What an interrupt's handler is entered by. A thread that it meets has not woken anybody. The functions that change to
+// the interrupts' stack are no such ones: what a thread sends to another one by a socket is delivered on that stack,
+// too.
 bool IsInterruptEntry(absl::string_view name) {
   return absl::StartsWith(name, "asm_sysvec_") || absl::StartsWith(name, "sysvec_") ||
          absl::StartsWith(name, "asm_common_interrupt") || name == "common_interrupt" || name == "el1_interrupt" ||
          name == "el0_interrupt" || absl::EndsWith(name, "_64_irq") || name == "el1_irq" || name == "el0_irq" ||
-         name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt" ||
-         absl::StartsWith(name, "asm_call_irq") || name == "call_on_irq_stack";
+         name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt";
 }
 
 // A single-file program has the runtime in itself; then its threads are not told from those of native code.

@@ -65,6 +65,11 @@ void host_reset(void) {
 }
 
 void host_snapshot(__u64 address) { snapshot_code(0, address); }
+void host_snapshot_callers(__u64 sp, __u64 lr) {
+  the_scratch.sample.sp = sp;
+  the_scratch.sample.lr = lr;
+  snapshot_callers_of_leaf(0);
+}
 __u32 host_snapshot_count(void) { return the_scratch.sample.snapshots; }
 struct wire_code_snapshot host_snapshot_at(__u32 index) {
   return the_scratch.snapshots[index];

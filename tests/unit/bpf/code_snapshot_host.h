@@ -25,6 +25,8 @@ extern struct host_bpf host_bpf;
 void host_reset(void);
 /* As the walk does for each address of a sample. */
 void host_snapshot(__u64 address);
+/* As for the leaf of a sample with these registers. */
+void host_snapshot_callers(__u64 sp, __u64 lr);
 __u32 host_snapshot_count(void);
 struct wire_code_snapshot host_snapshot_at(__u32 index);
 bool host_may_be_transient(__u64 address);

@@ -195,6 +195,36 @@ TEST_P(CodeSnapshotTest, AStubHeaderOrAnUnreadableOneIsNoSnapshot) {
   }
 }
 
+TEST_P(CodeSnapshotTest, WhereALeafReturnsToIsSeenWithoutAFrame) {
+  constexpr uint64_t kStack = 0x7ffc'0000'1000, kSigned = uint64_t{0x67} << 48;
+  NibbleHeap heap(GetParam());
+  for (uint64_t i = 0; i < 6; ++i) heap.Add(0x2000 + 0x100 * i, 100);
+  Place(heap, 0x4000);
+  const auto method = [](uint64_t i) { return kMapBase + 0x2000 + 0x100 * i; };
+  // A call may be a method's last instruction: it returns to the byte behind it.
+  host_reset();
+  host_snapshot_callers(kStack, kSigned | (method(1) + 100));
+  ASSERT_EQ(host_snapshot_count(), 1u) << "the stack can't be read";
+  EXPECT_EQ(host_snapshot_at(0).start, method(1));
+  EXPECT_EQ(host_snapshot_at(0).address, method(1) + 99);
+
+  memory_.Map(kStack, 16 * 8);
+  memory_.Set<uint64_t>(kStack, 17);
+  memory_.Set<uint64_t>(kStack + 8, kStack + 64);
+  memory_.Set<uint64_t>(kStack + 16, method(2) + 50);
+  memory_.Set<uint64_t>(kStack + 15 * 8, method(3) + 50);
+  host_reset();
+  host_snapshot_callers(kStack, 0);
+  ASSERT_EQ(host_snapshot_count(), 2u);
+  EXPECT_EQ(host_snapshot_at(0).start, method(2));
+  EXPECT_EQ(host_snapshot_at(1).start, method(3));
+
+  for (uint64_t i = 0; i < 6; ++i) memory_.Set<uint64_t>(kStack + 8 * i, method(i) + 50);
+  host_reset();
+  host_snapshot_callers(kStack, 0);
+  EXPECT_EQ(host_snapshot_count(), 3u) << "the chain needs room";
+}
+
 TEST_P(CodeSnapshotTest, EachMethodOnceAndNoMoreThanThereIsRoomFor) {
   NibbleHeap heap(GetParam());
   for (uint64_t i = 0; i < 12; ++i) heap.Add(0x2000 + 0x100 * i, 100);

@@ -136,6 +136,20 @@ TEST_F(WaitWatchTest, AThreadThatAnInterruptMeetsHasWokenNobody) {
   EXPECT_THAT(given_[0].waker_stack, IsEmpty());
 }
 
+TEST_F(WaitWatchTest, WhatASenderDeliversOnTheStackOfInterruptsIsItsOwn) {
+  TakeWaker(800, 2,
+            {Managed("Shop.Sender.Send"), Kernel("tcp_sendmsg"), Kernel("do_softirq_own_stack"),
+             Kernel("call_on_irq_stack"), Kernel("sock_def_readable")});
+  wire_wait wait = Wait(1000, 700);
+  wait.woken_ns = 800;
+  wait.waker_tid = 2;
+  watch_.Handle(process_, wait);
+  TakeStack(1000, Stack("Shop.Receiver.Receive"));
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_FALSE(given_[0].by_interrupt);
+  EXPECT_EQ(given_[0].waker, 2);
+}
+
 TEST_F(WaitWatchTest, AWakerThatMayHaveBeenInterruptedIsNotNamed) {
   wire_wait wait = Wait(1000, 700);
   wait.woken_ns = 800;
