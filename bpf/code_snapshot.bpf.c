@@ -14,7 +14,7 @@
 #define WORD_BYTES 256	   /* of code that one word of the map stands for */
 #define MAX_WORDS_BACK 32  /* 8 KB of one dynamic method's code; beyond that it has no snapshot */
 #define LAST_STUB_KIND 0xf /* a header this small is no header */
-#define LEAF_WORDS 16	   /* of the stack where a leaf without a frame may return by */
+#define LEAF_WORDS 16	   /* of the stack: one may be the return address of a leaf without a frame */
 #define LEAF_SNAPSHOTS 3   /* the rest of the room is for the chain */
 
 /* Copies the heap that holds `address` to scratch.heap; returns the version of its nibble map, 0: there is none. */

@@ -12,9 +12,9 @@
 int snapshot_code(__u32 cpu, __u64 address);
 
 /*
- * A leaf may have made no frame yet, or may make none. No frame of the chain says then where it returns to. The link
- * register does, or one of the first words of the stack. A snapshot of anything else that lies there is as true. To be
- * called before the walk, whose window it uses; returns 0.
+ * A leaf may have made no frame yet, or may make none. Then its return address is in the link register or in one of the
+ * first words of the stack, and not in the chain of frames. A snapshot of another address that lies there is as true.
+ * Call it before the walk, whose window it uses. Returns 0.
  */
 int snapshot_callers_of_leaf(__u32 cpu);
 

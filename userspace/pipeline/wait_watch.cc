@@ -27,9 +27,9 @@ bool IsScheduler(absl::string_view name) {
          name == "schedule_tail" || name == "ret_from_fork";
 }
 
-// What an interrupt's handler is entered by. A thread that it meets has not woken anybody. The functions that change to
-// the interrupts' stack are no such ones: what a thread sends to another one by a socket is delivered on that stack,
-// too.
+// The kernel enters an interrupt's handler by these functions. A thread that the interrupt meets has not woken anybody.
+// Functions that change to the interrupts' stack do not count: a thread's own message by a socket is delivered on that
+// stack, too.
 bool IsInterruptEntry(absl::string_view name) {
   return absl::StartsWith(name, "asm_sysvec_") || absl::StartsWith(name, "sysvec_") ||
          absl::StartsWith(name, "asm_common_interrupt") || name == "common_interrupt" || name == "el1_interrupt" ||
