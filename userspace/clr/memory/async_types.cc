@@ -36,7 +36,7 @@ constexpr Known kKnown[] = {
     {"System.Threading.Tasks.UnwrapPromise`1", AsyncKind::kPromise},
 };
 
-// Of Task and what it leads to: src/libraries/System.Private.CoreLib/src/System/Threading/Tasks.
+// Bits of Task and of the types that it leads to: src/libraries/System.Private.CoreLib/src/System/Threading/Tasks.
 constexpr uint32_t kTaskContinuation = 32, kAwaitAction = 16;
 constexpr uint32_t kMostTypes = 1 << 16;  // CoreLib defines some 4,000
 constexpr uint32_t kMachineArgument = 1;  // of AsyncStateMachineBox<TResult, TStateMachine>
