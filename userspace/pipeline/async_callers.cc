@@ -48,13 +48,13 @@ void AsyncCallers::Observe(const Process& process, const RawStack& raw) {
   for (const wire_async_object& object : raw.async_objects()) of.types.At(*runtime, object.words[0]);
 }
 
-// What the code is to async methods.
+// The role of the code for async methods.
 const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess& of, const UserFrame& frame) {
   static const Code* const kNone = new Code();
   if (const auto known = of.code.find(frame.lookup_address); known != of.code.end()) return *known->second;
   RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
   const std::optional<ManagedCode> found = runtime == nullptr ? std::nullopt : runtime->Find(frame.lookup_address);
-  // What can be freed may be something else the next time.
+  // Code that can be freed may be something else the next time.
   if (!found || found->transient) return *kNone;
   Code code;
   if (IsResumer(found->name)) {
@@ -66,7 +66,7 @@ const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess
   return *(of.code[frame.lookup_address] = std::make_unique<const Code>(std::move(code)));
 }
 
-// The innermost one: what stands above it on the same stack has only ended, and with that resumed it.
+// The innermost one counts. Methods above it on the same stack have only ended, and resumed it by that.
 std::optional<AsyncCallers::Resumed> AsyncCallers::FindResumed(const Process& process, OfProcess& of,
                                                                const UserStack& user, const NamedStack& named) {
   if (of.code.size() >= kMaxKnown) of.code.clear();
@@ -74,7 +74,7 @@ std::optional<AsyncCallers::Resumed> AsyncCallers::FindResumed(const Process& pr
   for (size_t i = 0; i < user.frames.size(); ++i) {
     if (!MayResume(named.frames[named.places[i]])) continue;
     if (code_at(i).role != Role::kResumer) continue;
-    // An execution context runs whatever is given to it.
+    // An execution context runs any delegate that is given to it.
     const bool is_context = !absl::StrContains(parts_.frames.at(named.frames[named.places[i]]).text, kBoxText);
     Resumed resumed{i, i};
     if (i > 0) {
@@ -99,7 +99,7 @@ bool AsyncCallers::MayResume(FrameId frame) {
 
 std::optional<AsyncChain> AsyncCallers::ChainOf(const OfProcess& of, const RawStack& raw, const UserStack& user,
                                                 const Resumed& resumed) {
-  // Each of its frames is where the unwinder has found it by exact data, and nothing is in doubt there.
+  // The unwinder has found each of its frames by exact data, and nothing is in doubt there.
   for (size_t i = resumed.method; i <= resumed.resumer; ++i) {
     if (user.frames[i].doubt != FrameDoubt::kNone || user.frames[i].sp == 0) return std::nullopt;
   }

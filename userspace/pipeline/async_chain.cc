@@ -8,8 +8,8 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kWord = sizeof(uint64_t);
-// Where a box has its machine, up to its end: behind the task's fields and the result. Of a longer result a part is
-// here, too, which no pointer leads to.
+// The part of a box that holds its machine, up to its end: behind the task's fields and the result. A part of a longer
+// result is here, too, but no pointer leads to it.
 constexpr uint64_t kFirstMachine = 64;
 constexpr uint64_t kMostFrameBytes = 64 << 10;
 
@@ -86,7 +86,7 @@ void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
         awaiter = WordAt(*object, layout_.task_link);
         continue;
       case AsyncKind::kAction: {
-        // Any other object may have an action for whatever it likes.
+        // Any other object may have an action for any purpose.
         awaiter = WordAt(*object, layout_.action_link);
         const wire_async_object* target = Find(awaiter);
         if (target != nullptr && KindOf(*target) == AsyncKind::kBox) continue;
