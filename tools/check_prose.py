@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks documents, texts of manual pages, messages, help, comments of headers and texts of pages for plain English.
+"""Checks documents, texts of manual pages, messages, help, comments of sources and texts of pages for plain English.
 
 Length of sentences, fragments, programs that are "who", words of history, long cells and long lines are found.
 

@@ -1,25 +1,25 @@
 """The texts of sources that somebody reads: which files have them, and by which rules they go."""
 import collections
 
-from prose.header_comments import comments
+from prose.source_comments import comments
 from prose.messages import messages
 from prose.page_texts import texts
 from prose.rules import MOST_WORDS_ON_AVERAGE, mean_of_passages, passage_complaints
 
-HEADERS = ["userspace/**/*.h", "bpf/*.h", "include/**/*.h"]
+COMMENTED = ["userspace/**/*.cc", "userspace/**/*.h", "bpf/*.h", "include/**/*.h"]
 PROGRAM = ["userspace/**/*.cc", "userspace/**/*.h"]
 PAGES = ["userspace/*/page/src/*.js", "userspace/*/page/src/*.jsx"]
 
 
 def complaints(root):
     """(file, line, complaint) of all sources"""
-    return [*_complaints(root, HEADERS, comments, False), *_complaints(root, PROGRAM, messages, True), *_complaints(root, PAGES, texts, True)]
+    return [*_complaints(root, COMMENTED, comments, False), *_complaints(root, PROGRAM, messages, True), *_complaints(root, PAGES, texts, True)]
 
 
 def means(root):
     """{file or folder: words a sentence} of comments, messages and texts of pages"""
     return {f"{kind} of {name}": mean for kind, patterns, passages in
-            (("comments", HEADERS, comments), ("messages", PROGRAM, messages), ("texts", PAGES, texts))
+            (("comments", COMMENTED, comments), ("messages", PROGRAM, messages), ("texts", PAGES, texts))
             for name, mean in _means(root, patterns, passages).items()}
 
 
@@ -28,7 +28,7 @@ def _files(root, patterns):
 
 
 def _means(root, patterns, passages):
-    """Of a header by itself, since it is read by itself; of messages and pages by folder."""
+    """Comments of a file are judged by themselves, since a file is read by itself. Messages and pages are judged by folder."""
     groups = collections.defaultdict(list)
     for path in _files(root, patterns):
         group = path if passages is comments else path.parent

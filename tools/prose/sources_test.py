@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from prose.header_comments import comments  # noqa: E402
+from prose.source_comments import comments  # noqa: E402
 from prose.messages import messages  # noqa: E402
 from prose.page_texts import texts  # noqa: E402
 from prose.sources import complaints, means  # noqa: E402
@@ -32,7 +32,7 @@ int a;  // of this nothing is asked
 
 #endif
 """
-MESSAGES = r"""// Of comments nothing is asked here, "and of what they quote neither".
+MESSAGES = r"""// Comments are no messages, "and of what they quote none is".
 #include "of/a/file.h"
 constexpr char kHint[] = "make room, "  // of this line neither
                          "and try again";
@@ -78,6 +78,8 @@ DAMAGE = [
     (SHOP_BPF, "A block.", "It used to block.", 10, '"used to" tells history: '),
     (SHOP_BPF, "A block.", "It no longer blocks.", 10, '"no longer" tells history: '),
     (SHOP_BPF, "A block.", "Nothing that is asked for is there.", 10, '"asked for is" tells history: '),
+    (SHOP_CC, "Comments are", "Of comments", 1, "begins with Of: "),
+    (SHOP_CC, "Comments are", "It used to be", 1, '"used to" tells history: '),
     (SHOP_CC, "make room, ", "of the room, ", 3, "begins with of: "),
     (SHOP_CC, "Samples that were lost.", "What was lost there.", 5, "begins with What: "),
     (SHOP_CC, "the file ", "what the file ", 7, "begins with what: "),
@@ -123,7 +125,7 @@ class RulesTest(unittest.TestCase):
         found, _ = complaints_of({f"{USERSPACE}/a/b.cc": 'Say(' + ", ".join(['"It is' + " so" * 17 + '"'] * 4) + ")"})
         self.assertEqual(found, [(f"{USERSPACE}/a", 1, "19.0 words a sentence on average, 18 are the most")])
 
-    def test_the_mean_of_a_header(self):
+    def test_the_mean_of_the_comments_of_a_file(self):
         sentence = "It is" + " so" * 17 + ". "
         self.assertEqual(complaints_of({f"{BPF}/a.h": f"// {sentence * 4}\n"})[0], [(f"{BPF}/a.h", 1, "19.0 words a sentence on average, 18 are the most")])
         self.assertEqual(complaints_of({f"{BPF}/a.h": f"// {sentence * 3}\n"})[0], [])  # so few say nothing
@@ -134,7 +136,7 @@ class RulesTest(unittest.TestCase):
                 self.assertEqual(complaints_of({f"{BPF}/a.h": f"// {text}\n"})[0], [])
 
 
-class HeaderCommentsTest(unittest.TestCase):
+class SourceCommentsTest(unittest.TestCase):
     def test_comments_with_lines_of_their_own(self):
         self.assertEqual([(comment.line, " ".join(comment.text.split())) for comment in comments(HEADER) if comment.text.strip()], [
             (1, "Reads a file. - It has items of two lines."), (10, "A block."), (11, "Two lines of one."), (17, "Indented. Another one.")])

@@ -5,8 +5,8 @@
 namespace clrsampler {
 namespace {
 
-// Calls, too: a machine whose hypervisor stands still sees its own timers late as well, and we then come late
-// ourselves.
+// Late calls count, too. A machine whose hypervisor stands still sees its own timers late as well, and we then come
+// late ourselves.
 constexpr uint64_t kMinCalls = 3;
 constexpr uint64_t kMinNs = 1'000'000'000;
 constexpr uint64_t kMinBusyNs = 100'000'000;  // ten ticks, in which it is accounted for

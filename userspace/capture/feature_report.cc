@@ -108,7 +108,7 @@ FeatureReport ProbeFeatures(ProbeDepth depth) {
   const bool loads = report.load_error == 0;
   report.features.push_back(
       {std::string(kFeaturePerfEventProgram), loads, true, loads ? "loads" : std::strerror(report.load_error)});
-  if (!loads) return report;  // what follows could only repeat it
+  if (!loads) return report;  // the rest could only repeat it
 
   // A map type is tried by making one, a helper by loading a program that calls it.
   report.features.push_back({std::string(kFeatureRingBuffer),

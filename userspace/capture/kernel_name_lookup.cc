@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<KernelNameLookup>> KernelNameLookup::Create() {
   if (lookup->skeleton_ == nullptr) return ErrnoError(errno, "opening the BPF object");
   const int error = kernel_names_bpf__load(lookup->skeleton_.get());
   if (error == -EPERM || error == -EACCES) return LoadError(-error, "asking the kernel for names", "");
-  // What else can fail is that the kernel does not know the program type or the helper.
+  // The only other failure is that the kernel does not know the program type or the helper.
   if (error != 0) return absl::UnimplementedError(absl::StrCat("no syscall programs: ", std::strerror(-error)));
   return lookup;
 }

@@ -22,7 +22,8 @@ namespace {
 constexpr char kAllTypes[] = "/sys/kernel/btf/vmlinux";
 constexpr size_t kMaxBytes = 256 << 20;  // a kernel of a distribution has 5 MB
 
-// The kernel's own memory, without a copy: since 6.16, and only as a private mapping (kernel/bpf/sysfs_btf.c).
+// This is the kernel's own memory, without a copy. It works since 6.16, and only as a private mapping
+// (kernel/bpf/sysfs_btf.c).
 class MappedTypes {
  public:
   explicit MappedTypes(int fd) {

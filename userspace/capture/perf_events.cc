@@ -44,7 +44,7 @@ bool PerfEventsTakeSysAdmin() {
   without[0].effective &= ~(1U << CAP_SYS_ADMIN);
   if (syscall(SYS_capset, &header, without) != 0) return false;
   const bool refused = PerfEventsAreRefused();
-  // What is permitted may be made effective again.
+  // A permitted capability may be made effective again.
   if (syscall(SYS_capset, &header, all) != 0) return refused;
   return refused && !PerfEventsAreRefused();
 }

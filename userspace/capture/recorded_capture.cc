@@ -52,7 +52,7 @@ struct TapeCodec<SideBandEvent> {
   }
 };
 
-// Streams that were saved by older versions end earlier: what had no count then is 0.
+// Streams that were saved by older versions end earlier. A value without a count then is 0.
 template <>
 struct TapeCodec<wire_counters> {
   static constexpr size_t kWords = sizeof(wire_counters) / sizeof(uint64_t);
@@ -114,7 +114,7 @@ struct TapeCodec<Batch> {
   }
 };
 
-// What a batch says is handed over only once all of it has been taken: handling it asks other questions.
+// The content of a batch is handed over only once all of it has been taken: handling it asks other questions.
 void RecordedCapture::Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) {
   tape_.NextIteration();
   if (tape_.ended()) return;
@@ -207,7 +207,7 @@ absl::StatusOr<UniqueFd> RecordedCapture::AttachHook(const HookPlace& place, con
       },
       "hook ", static_cast<int>(place.hook), " ", static_cast<int>(place.form), " ", place.offset);
   if (!status.ok()) return status;
-  // Its owner tells by the descriptor that the probe is there.
+  // The descriptor tells its owner that the probe is there.
   if (tape_.plays()) return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   return attached;
 }

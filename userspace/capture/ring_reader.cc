@@ -31,7 +31,7 @@ const std::span<const std::byte>* RingCursor::Next() {
     if ((word & BPF_RINGBUF_BUSY_BIT) != 0) return nullptr;
     const size_t length = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
     const size_t whole = (length + kHeaderBytes + 7) & ~size_t{7};
-    // Can't be: the kernel writes the header before it moves the position.
+    // This can't be: the kernel writes the header before it moves the position.
     if (whole > to_ - at_ || whole > size_) return nullptr;
     next_ = at_ + whole;
     if ((word & BPF_RINGBUF_DISCARD_BIT) == 0) {

@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   return sampler;
 }
 
-// The sizes of the rings, by what was asked for and the CPUs.
+// The sizes of the rings, by the options and the CPUs.
 absl::Status Sampler::SizeRings(int possible_cpus, bool hook_ring) {
   // The ring by the CPUs that can fill it: virtual machines announce hundreds of possible ones.
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
@@ -120,7 +120,7 @@ absl::Status Sampler::SizeRings(int possible_cpus, bool hook_ring) {
   return absl::OkStatus();
 }
 
-// What is not wanted has maps of one entry.
+// Maps that are not wanted have one entry.
 void Sampler::SizeMaps(uint32_t slots, bool stacks_of_hooks, bool hooks, uint32_t pid_namespace) {
   auto& maps = skeleton_->maps;
   bpf_map__set_max_entries(maps.scratch_by_cpu, stacks_of_hooks ? 2 * slots : slots);
@@ -155,7 +155,7 @@ void Sampler::SetConstants(const FeatureReport& features, uint32_t slots, uint32
   constants.use_task_pt_regs = features.Has(kFeatureTaskPtRegs);
 }
 
-// Which programs are loaded.
+// Chooses the programs that are loaded.
 void Sampler::SelectPrograms(const FeatureReport& features, uint32_t pid_namespace) {
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
@@ -300,7 +300,7 @@ absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
   if (types.ok()) {
     LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types->path().c_str());
     skeleton_.reset(clrsampler_bpf__open_opts(&options));
-    // Whatever it is, libbpf then finds the types in its own way.
+    // Whatever the failure is, libbpf then finds the types in its own way.
     if (skeleton_ != nullptr && !types->Fill(bpf_object__btf(skeleton_->obj)).ok()) skeleton_.reset();
   }
   if (skeleton_ == nullptr) skeleton_.reset(clrsampler_bpf__open());
@@ -322,8 +322,8 @@ int Sampler::OpenAndAttach(int cpu) const {
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config =
       PERF_COUNT_SW_CPU_CLOCK;  // a timer interrupt: works in every virtual machine, and is never an NMI
-  // As a rate, which the kernel compares with its limit; a clock event then has a period, however it was asked for
-  // (perf_swevent_init_hrtimer, kernel/events/core.c).
+  // It is given as a rate, which the kernel compares with its limit. A clock event then has a period, however it was
+  // asked for (perf_swevent_init_hrtimer, kernel/events/core.c).
   attributes.freq = 1;
   attributes.sample_freq = static_cast<uint64_t>(options_.frequency_hz);
   attributes.disabled = 1;
@@ -420,10 +420,10 @@ int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.samples); }
 int Sampler::hook_ring_fd() const { return bpf_map__fd(skeleton_->maps.hook_records); }
 
 void Sampler::Drain(RecordFunction on_record) {
-  // In this order: what was reported before one of these samples was taken is there now.
+  // The order matters: reports from before one of these samples are there now.
   ring_.Begin();
   hook_ring_.Begin();
-  // Work on what hooks report can take long. The samples' ring gets no fuller meanwhile than an eighth.
+  // Work on the reports of hooks can take long. The samples' ring gets no fuller meanwhile than an eighth.
   const auto samples_press = [this] {
     if (ring_.waiting() < ring_bytes_ / 8) return false;
     ring_.End();

@@ -103,7 +103,7 @@ absl::Status SideBand::AttachNewCpus(std::span<const int> online, std::span<cons
   return events_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) {
     const auto ring = rings_.find(cpu);
     if (ring == rings_.end()) return;
-    ReadOne(*ring->second);  // what it still holds waits with the others
+    ReadOne(*ring->second);  // events that it still holds wait with the others
     rings_.erase(ring);
   });
 }

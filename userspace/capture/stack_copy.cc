@@ -32,7 +32,7 @@ std::vector<uint64_t> ReadStack(int memory, uint64_t sp, uint64_t max_bytes) {
   return words;
 }
 
-// The frame-pointer chain through the stack, with all words between its frames: what the sampler sends, uncut.
+// The frame-pointer chain through the stack, with all words between its frames. This is what the sampler sends, uncut.
 void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire_cpu_sample& sample,
                  std::vector<uint64_t>& out) {
   uint64_t last = 0;  // index of the first word that is not taken yet
@@ -50,7 +50,7 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
       break;
     }
     if (index - last > kMaxGapWords) {
-      // As the sampler does: the first and the last words of a long gap.
+      // This is like the sampler: the first and the last words of a long gap.
       constexpr uint64_t kHalf = kMaxGapWords / 2;
       out.push_back((sp + (last + kHalf - 2) * sizeof(uint64_t)) | (kHalf - 2) << WIRE_GAP_SHIFT |
                     WIRE_FRAME_WORDS_ONLY);

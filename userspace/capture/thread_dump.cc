@@ -26,7 +26,7 @@
 namespace clrsampler {
 namespace {
 
-// Detaches when it goes: the thread runs on, or stays stopped if it was, and gets the signal that stopped it.
+// Detaches when it is destroyed. The thread runs on, or stays stopped if it was, and gets the signal that stopped it.
 class Seized {
  public:
   explicit Seized(pid_t tid) : tid_(tid) {}
@@ -47,7 +47,7 @@ class Seized {
       const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
       if (got == tid_) {
         if (!WIFSTOPPED(status)) return absl::NotFoundError("it has ended");
-        // It may have stopped for a signal that was on its way: this is the one that it gets when we let go.
+        // It may have stopped for a signal that was on its way. It gets that signal when we let go.
         if (status >> 16 != PTRACE_EVENT_STOP) signal_ = WSTOPSIG(status);
         return absl::OkStatus();
       }

@@ -21,7 +21,8 @@ namespace {
 constexpr int kRounds = 10;
 constexpr int kCallsOfARound = 100;
 
-// By the thread's clock: what getrusage says is brought up to date with the tick, and all of this takes less than one.
+// The time is by the thread's clock. getrusage is brought up to date with the tick, and all of this takes less than
+// one.
 uint64_t ThreadCpuNs() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -44,7 +44,7 @@ absl::StatusOr<uint32_t> ReadNumber(const char* path, absl::string_view prefix) 
 constexpr uint32_t kUprobeMulti = 48;
 constexpr uint32_t kUprobeMultiReturn = 1;
 
-// What BPF_LINK_CREATE takes for it, as in union bpf_attr.
+// The parameters of BPF_LINK_CREATE for it, as in union bpf_attr.
 struct UprobeLink {
   uint32_t program_fd, target_fd, attach_type, flags;
   uint64_t path, offsets, reference_offsets, cookies;
@@ -80,8 +80,8 @@ absl::StatusOr<UniqueFd> OpenUprobeLink(const UprobePlace& place) {
   return unknown ? WithHint(error, "before Linux 6.6 this takes CAP_SYS_ADMIN, or root") : error;
 }
 
-// A kernel that knows them refuses a directory for what it is (EBADF, bpf_uprobe_multi_link_attach,
-// kernel/trace/bpf_trace.c); any other has never heard of this kind of link.
+// A kernel that knows them refuses a directory with EBADF (bpf_uprobe_multi_link_attach, kernel/trace/bpf_trace.c). Any
+// other kernel has never heard of this kind of link.
 bool TryLinks() {
   const std::array<bpf_insn, 2> nothing = {bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K},
                                            bpf_insn{.code = BPF_JMP | BPF_EXIT}};
@@ -93,7 +93,7 @@ bool TryLinks() {
 }
 
 bool UsesLinks() {
-  // Who may not use perf's has no other way; then the link's own error is told.
+  // A process that may not use perf's probes has no other way. The link's own error is reported then.
   static const bool uses = TryLinks() || !MayOpenPerfUprobes();
   return uses;
 }
@@ -132,14 +132,14 @@ bool TryBinding() {
       CreateLink({.path = "/proc/self/exe", .file_offset = *offset, .program_fd = program.get(), .process = getpid()}));
   if (!probe.front().valid()) return false;
   std::thread(clrsampler_probed_function).join();
-  // The kernel takes 0.06 s to remove it, for which nobody has to wait.
+  // The kernel takes 0.06 s to remove it. Nobody has to wait for that.
   std::thread(CloseUprobes, std::move(probe)).detach();
   const uint32_t key = 0;
   uint64_t hits = 0;
   return bpf_map_lookup_elem(map.get(), &key, &hits) == 0 && hits == 1;
 }
 
-// A link of its own carries the cookie. It keeps the event: its descriptor alone is what the owner has to hold.
+// A link of its own carries the cookie. It keeps the event, so the owner has to hold its descriptor alone.
 absl::StatusOr<UniqueFd> StartWithCookie(UniqueFd event, const UprobePlace& place) {
   LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = place.cookie});
   UniqueFd link(bpf_link_create(place.program_fd, event.get(), BPF_PERF_EVENT, &options));
@@ -161,7 +161,7 @@ absl::StatusOr<UniqueFd> OpenPerfUprobe(const UprobePlace& place) {
   }
   attributes.uprobe_path = reinterpret_cast<uint64_t>(place.path.c_str());
   attributes.probe_offset = place.file_offset;
-  // All processes. The CPU is that of the event, whose records nobody reads; the program runs on any.
+  // This covers all processes. The CPU is that of the event, whose records nobody reads. The program runs on any CPU.
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   const int cpu = online.ok() && !online->empty() ? online->front() : 0;
   UniqueFd event(

@@ -36,7 +36,7 @@ constexpr uint64_t kMaxStackBytes = 1 << 20;  // of one, as for `clrsampler stac
 
 }  // namespace
 
-// An event without a ring wakes nobody. This one is read by nobody either, so the kernel writes over what is old.
+// An event without a ring wakes nobody. This one is read by nobody either, so the kernel overwrites old records.
 class WaitTracer::Page {
  public:
   explicit Page(int fd)
@@ -63,7 +63,7 @@ bool TaskStorageIsSafe() {
   const btf_member* members = btf_members(type);
   return std::any_of(members, members + btf_vlen(type), [&](const btf_member& member) {
     const char* name = btf__name_by_offset(types.get(), member.name_off);
-    // Both are fields that say which allocator a map has; the second has taken the place of the first.
+    // Both are fields that say which allocator a map has. The second has taken the place of the first.
     return name != nullptr && (absl::string_view(name) == "bpf_ma" || absl::string_view(name) == "use_kmalloc_nolock");
   });
 }
@@ -122,7 +122,7 @@ absl::Status WaitTracer::Start(MonotonicTime now, std::span<const int> online) {
   RETURN_IF_ERROR(alarms_.Follow(online, /*all_or_nothing=*/true));
   skeleton_.bss->waits_began_ns = now.ns;
   auto& programs = skeleton_.progs;
-  // The one that takes what the others leave is there first.
+  // The program that takes what the others leave is attached first.
   for (bpf_program* program : {programs.wait_stack, programs.wait_waking, programs.wait_switch}) {
     bpf_link* link = bpf_program__attach(program);
     if (link == nullptr) {
@@ -210,7 +210,8 @@ struct ThreadRead {
 
 }  // namespace
 
-// What a thread's memory says is its stack only if it has not run meanwhile; one that has is looked at again.
+// The words of a thread's memory are its stack only if it has not run meanwhile. A thread that has run is looked at
+// again.
 void WaitTracer::KeepOpenWaits() {
   std::map<uint32_t, ThreadRead> threads;  // by tid
   for (int look = 0; look < kMaxLooks; ++look) {
@@ -250,7 +251,7 @@ void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
   for (const size_t i : seen_.Choose(threads, query.most_stacks)) {
     wire_open_wait& open = threads[i];
     stacks[i] = StackOf(open);
-    // One that runs meanwhile has told of this wait, or has had the chance to.
+    // A thread that runs meanwhile has reported this wait, or has had the chance to.
     if (stacks[i].empty() || SwitchesOf(open.wait) != open.switches) {
       stacks[i].clear();
       open.wait.blocked_weight = open.wait.runnable_weight = 0;

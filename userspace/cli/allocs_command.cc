@@ -32,7 +32,7 @@ nlohmann::ordered_json Rows(const std::vector<AllocatedBytes>& rows) {
 
 std::string Json(const AllocationSummary& summary, const Account& account) {
   nlohmann::ordered_json json = {{"seconds", account.duration_seconds}, {"bytes", summary.bytes}};
-  // Probes estimate what they do not see, and events are seen or lost.
+  // Probes give estimates of the events that they do not see. Events are seen or lost.
   if (const auto lost = account.events.find("lost"); lost != account.events.end()) {
     json["bytes_seen"] = summary.bytes;
     json["events_lost"] = lost->second;

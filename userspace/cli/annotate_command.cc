@@ -21,7 +21,8 @@
 namespace clrsampler {
 namespace {
 
-// The program itself records, in a process of its own: what has rights reads no result, and what reads it has none.
+// The program records in a process of its own. The process that has rights reads no result, and the one that reads it
+// has none.
 absl::StatusOr<ProfileModel> Record(uint32_t pid, const std::string& duration) {
   const UniqueFd file(memfd_create("clrsampler-annotate", 0));
   if (file.get() < 0) return ErrnoError(errno, "making a file in memory");

@@ -20,7 +20,7 @@
 namespace clrsampler {
 namespace {
 
-// Those that were asked for, or all that probes see.
+// The kinds that were asked for, or all kinds that probes see.
 absl::StatusOr<std::vector<ClrEventKind>> KindsOf(const EventsConfig& config) {
   const std::span<const ClrEventKind> seen = ProbedEvents::AllKinds();
   std::vector<ClrEventKind> kinds;

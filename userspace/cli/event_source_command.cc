@@ -33,7 +33,7 @@ absl::Status Refused(absl::string_view what, absl::string_view hint) {
   return WithHint(absl::InvalidArgumentError(what), hint);
 }
 
-// Options that mean something to the sampler and its probes only, where they were given.
+// The options that were given and mean something to the sampler and its probes only.
 absl::Status CheckSamplerOptions(const RecordConfig& config) {
   const RecordConfig usual;
   const struct {
@@ -118,7 +118,7 @@ absl::Status WriteResults(const RecordConfig& config, const EventProfile& profil
     if (!model.ok()) break;
     written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
   }
-  // The account is worth having even where the stacks found no taker.
+  // The account is worth having even if the stacks could not be written.
   if (results.stats) {
     RETURN_IF_ERROR(results.stats->Write(StatsJson(profile.account())));
     RETURN_IF_ERROR(results.stats->Finish());
@@ -171,7 +171,7 @@ absl::Status RunEventSource(const RecordConfig& config) {
 
   ASSIGN_OR_RETURN(EventWatchOptions watch, WatchOptionsOf(config, pids.front(), options.view));
   watch.files = files.get();
-  // A file for each image: which they are is known at the end.
+  // Each image gets a file. The images are known at the end.
   watch.needs.late_outputs = std::any_of(results.outputs.begin(), results.outputs.end(),
                                          [](const ProfileOutput& output) { return !output.file; });
   std::optional<EventProfile> profile;
@@ -184,7 +184,7 @@ absl::Status RunEventSource(const RecordConfig& config) {
   };
   const absl::StatusOr<EventWatchResult> result =
       WatchEvents(watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
-  // What came before an error is worth having.
+  // The events that came before an error are worth having.
   if (!result.ok() && (!profile || profile->account().samples_written == 0)) return result.status();
   profile->Finish(result.ok() ? *result : EventWatchResult());
   absl::Status written = WriteResults(config, *profile, options, filter, results);

@@ -33,7 +33,7 @@ Json TypeRows(const AllocationSummary& summary, std::map<std::string, uint64_t> 
     rows.push_back({{"name", row.name}, {"count", row.bytes}, {"rethrown", CountOf(rethrown, row.name)}});
     rethrown.erase(row.name);
   }
-  // Thrown before anybody looked.
+  // These were thrown before the program was watched.
   for (const auto& [name, count] : rethrown) rows.push_back({{"name", name}, {"count", 0}, {"rethrown", count}});
   return rows;
 }

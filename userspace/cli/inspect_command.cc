@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kJitdumpHint[] = "DOTNET_PerfMapEnabled=1 makes a .NET process write /tmp/jit-PID.dump";
 
-// Names come from a file that anybody may have written: nothing in them may reach the terminal as a control sequence.
+// Names come from a file that anybody may have written. No control sequence in them may reach the terminal.
 std::string Printable(absl::string_view text) { return absl::Utf8SafeCEscape(text); }
 
 class JitdumpPrinter : public JitdumpSink {

@@ -19,7 +19,7 @@ void LineOutput::Print(absl::string_view line) {
   } else {
     absl::StrAppend(&waiting_, line, "\n");
   }
-  // What can't be written at all is said at the end.
+  // Text that can't be written at all is reported at the end.
   static_cast<void>(Write(0));
 }
 
@@ -38,7 +38,7 @@ absl::Status LineOutput::Write(int timeout_ms) {
     const int count = poll(&ready, 1, timeout_ms);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
-    // A pipe that has room takes so much at once without waiting (pipe(7)).
+    // A pipe that has room takes this many bytes at once without waiting (pipe(7)).
     const ssize_t done = write(fd_, waiting_.data() + written_, std::min<size_t>(waiting_.size() - written_, PIPE_BUF));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
@@ -47,7 +47,7 @@ absl::Status LineOutput::Write(int timeout_ms) {
     }
     written_ += static_cast<size_t>(done);
   }
-  // Moved seldom: a reader that is behind by megabytes takes them in pages.
+  // The rest is moved seldom: a reader that is behind by megabytes takes them in pages.
   if (written_ == waiting_.size() || written_ > (1 << 20)) {
     waiting_.erase(0, written_);
     written_ = 0;

@@ -31,7 +31,7 @@ std::string Lock(const ThreadLock& lock) {
   return lock.type.empty() ? "a monitor" : absl::StrCat("the monitor of ", WithArticle(PrintableText(lock.type)));
 }
 
-// Whose circle it is in; nullptr: in none.
+// The cycle of waits that the thread is in. nullptr: it is in none.
 const std::vector<uint32_t>* CycleOf(const ThreadStacks& stacks, uint32_t tid) {
   for (const std::vector<uint32_t>& cycle : stacks.deadlocks) {
     if (std::find(cycle.begin(), cycle.end(), tid) != cycle.end()) return &cycle;

@@ -1,4 +1,4 @@
-// The command line: which command, how errors are said, exit statuses (0 done, 1 failed, 2 wrong usage).
+// The command line: chooses the command, prints errors and sets the exit status (0 done, 1 failed, 2 wrong usage).
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -76,9 +76,9 @@ constexpr char kExamples[] =
     "  clrsampler diff before.json after.json -o diff.html      what has become slower, and what is noise\n"
     "A .NET process needs no preparation: its names are read from its runtime's memory.";
 
-// What follows -- is the command's own, options and all; the parser must not look at it.
+// Everything that follows -- is the command's own, options included. The parser must not look at it.
 struct Arguments {
-  int own = 0;                       // so many are for the parser
+  int own = 0;                       // number of arguments that are for the parser
   std::vector<std::string> command;  // behind --
   bool has_command = false;
 };
@@ -118,7 +118,7 @@ int RunCommandLine(int argc, char** argv) {
   clrsampler::RecordConfig config;
   clrsampler::DeclareRecordOptions(app, config);
   CLI::App* record = app.add_subcommand("record", "sample and write stacks (the default command)");
-  clrsampler::DeclareRecordOptions(*record, config);  // the same, before or behind the word
+  clrsampler::DeclareRecordOptions(*record, config);  // the same options, before or behind the word
   std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
   for (const clrsampler::Command& command : clrsampler::Commands()) {
     CLI::App* parser = app.add_subcommand(command.name, command.summary);
@@ -126,7 +126,7 @@ int RunCommandLine(int argc, char** argv) {
   }
   app.add_subcommand("mip", "make, merge and show Machine IR Profiles, which compilers and linkers use");
   app.require_subcommand(0, 1);
-  // After the commands, which would all end with it.
+  // The footer is set after the commands, which would all end with it otherwise.
   app.footer(kExamples);
   record->footer(kExamples);
 
@@ -154,10 +154,10 @@ int main(int argc, char** argv) {
   std::set_new_handler(SayOutOfMemory);
   clrsampler::ReturnLargeBlocks();
   const absl::string_view word = argc > 1 ? argv[1] : "";
-  // Not for people: a run starts it to look after the perf maps that it switches on.
+  // This command is not for people. A run starts it to look after the perf maps that it switches on.
   if (word == clrsampler::kLeaseGuardVerb) return clrsampler::RunLeaseGuard(argc, argv);
 #ifdef CLRSAMPLER_SERVE
-  // A parser of its own: its options may stand in a file, which is read again while it runs.
+  // This command has a parser of its own: its options may stand in a file, which is read again while it runs.
   if (word == "serve") return clrsampler::ServeMain({argv + 2, argv + argc});
 #endif
   // Commands of its own follow the word.

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kDefaultBudget = 4000;
 constexpr double kDefaultSeconds = 10;
-// JSON says the same with more characters.
+// JSON writes the same content with more characters.
 constexpr size_t kJsonBudgetFactor = 3;
 
 absl::Status Unfit(const std::string& what, const std::string& hint) {

@@ -15,7 +15,7 @@ void AddProfile(CLI::App& command, MipConfig& config, const char* help) {
   command.add_option("--profile,-p", config.profile, help)->required()->type_name("FILE");
 }
 
-// Of commands that read nothing else the profile may stand alone.
+// Commands that read nothing but the profile also take it without an option.
 void AddProfileAlone(CLI::App& command, MipConfig& config) {
   command.add_option("profile,--profile,-p", config.profile, "the profile (.mip)")->required()->type_name("FILE");
 }
@@ -46,7 +46,7 @@ void AddDebug(CLI::App& command, MipConfig& config) {
 
 void AddJson(CLI::App& command, MipConfig& config) { command.add_flag("--json", config.json, "as JSON"); }
 
-// Of commands that print functions, also with their source.
+// Commands that print functions can print their source, too.
 void AddFunctionsWithSource(CLI::App& command, MipConfig& config) {
   AddProfileAlone(command, config);
   AddRegex(command, config);

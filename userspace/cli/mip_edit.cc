@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxDocumentBytes = size_t{2} << 30;
 
-// The one asked for, or else that of what was read. The old one is not written any more.
+// The format that was asked for, or else that of the input. The old format is not written any more.
 MipLayout LayoutFor(const MipConfig& config, MipLayout read) {
   if (config.layout.empty()) return read == MipLayout::kLlvm ? read : MipLayout::kDocumented;
   return config.layout == TraitsOf(MipLayout::kLlvm).name ? MipLayout::kLlvm : MipLayout::kDocumented;
@@ -80,7 +80,7 @@ absl::Status CreateMip(const MipConfig& config) {
 absl::Status MergeIntoMip(const MipConfig& config) {
   size_t next = 0;
   std::string begin = config.profile;
-  if (access(begin.c_str(), F_OK) != 0) begin = config.inputs[next++];  // a sum of profiles needs none to begin with
+  if (access(begin.c_str(), F_OK) != 0) begin = config.inputs[next++];  // a sum needs no profile to begin with
   absl::StatusOr<MipProfile> profile = ReadMipFile(begin, MipNaming::kLater);
   if (!profile.ok() && next > 0) {
     return WithHint(
@@ -93,7 +93,7 @@ absl::Status MergeIntoMip(const MipConfig& config) {
   std::vector<absl::Status> ignored;
   for (; next < config.inputs.size(); ++next) {
     const absl::Status added = merger.Add(config.inputs[next]);
-    // What was cut while it was added has left its mark on the profile.
+    // A profile that was cut while it was added has left its mark on the sum.
     if (!added.ok() && (config.strict || absl::IsAborted(added))) return added;
     if (!added.ok()) ignored.push_back(added);
     merged += added.ok();

@@ -18,7 +18,7 @@
 namespace clrsampler {
 namespace {
 
-// A profile and where its text goes: opened before the work, so that a place that can't be written to is said at once.
+// A profile and the place of its text. The place is opened before the work, so that a failure is reported at once.
 struct Printing {
   MipProfile profile;
   OutputFile output;
@@ -39,13 +39,13 @@ absl::StatusOr<Printing> Prepare(const MipConfig& config) {
   return printing;
 }
 
-// Names as they are, one a line: for linkers. A name with a line break would be two, and one with other control
-// characters is obeyed by terminals; JSON writes them as escapes.
+// Names as they are, one a line, for linkers. A name with a line break would become two. Terminals obey names with
+// other control characters. JSON writes them as escapes.
 class NameList {
  public:
   explicit NameList(bool json) : json_(json) {}
 
-  // Whether it can stand in such a list.
+  // Whether the name can stand in such a list.
   bool Takes(absl::string_view name) {
     nameless_ += name.empty();
     const bool breaks = !json_ && PrintableText(name) != name;

@@ -74,7 +74,8 @@ absl::Status OutputFile::Finish() {
     if (close(fd_.release()) != 0) return ErrnoError(errno, absl::StrCat("cannot write ", path_));
     return absl::OkStatus();
   }
-  // Whoever reads a pipe sees its end now, and not when the kernel has taken our probes out: that takes half a second.
+  // The reader of a pipe sees its end now. It does not wait for the kernel to take our probes out, which takes half a
+  // second.
   const UniqueFd nothing(open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (nothing.valid()) dup2(nothing.get(), STDOUT_FILENO);
   return absl::OkStatus();

@@ -53,7 +53,7 @@ absl::StatusOr<ProfileFilter> ToFilter(const FilterConfig& config) {
                         absl::StrCat("nothing lies between --from ", *config.from, " and --to ", *config.to)),
                     "both are times since the start of the recording, the earlier one first: --from 10s --to 20s");
   }
-  // Expressions that are none are said now, and not when a recording is over.
+  // Invalid expressions are reported now, and not when a recording is over.
   const absl::StatusOr<ProfileModel> tried = FilterProfile(ProfileModel{}, filter);
   if (!tried.ok()) return tried.status();
   return filter;
@@ -76,7 +76,7 @@ std::vector<std::string> FormatNames() {
 
 namespace {
 
-// An hour's recording shall not end up in another format than its name says.
+// An hour's recording must not end up in another format than its name says.
 absl::StatusOr<const WriterRow*> WriterOf(const std::string& path, absl::string_view format) {
   const WriterRow* by_path = WriterOfPath(path);
   const WriterRow* by_format = format.empty() ? nullptr : WriterOfFormat(format);
@@ -118,7 +118,7 @@ absl::StatusOr<ProfileOutput> OpenProfileOutput(const std::string& path, absl::s
                           absl::StrCat(path, ": %m is for .order and .mip files of all images, so without --module")),
                       "leave %m out of the name");
     }
-    // Their names are not known yet; whether there can be any is.
+    // Their names are not known yet, but it is known whether there can be any.
     const std::string folder = path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/') + 1);
     if (access(folder.c_str(), W_OK) != 0) {
       return WithHint(ErrnoError(errno, absl::StrCat("cannot write to ", folder)),
@@ -154,7 +154,7 @@ absl::Status WriteOne(const ProfileModel& model, const WriterOptions& options, c
   return file.Finish();
 }
 
-// A file for each image, `path` with its name for %m.
+// Each image gets a file: `path` with its name for %m.
 absl::Status WriteEach(const ProfileModel& model, WriterOptions options, const ProfileOutput& output, bool quiet) {
   std::set<std::string> written;
   for (const ProfileImage& image : ImagesOf(model)) {

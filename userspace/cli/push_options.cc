@@ -14,7 +14,7 @@
 namespace clrsampler {
 namespace {
 
-// "Name: value", in one line. The value is a secret as a rule, so no message repeats it.
+// "Name: value", in one line. The value usually is a secret, so no message repeats it.
 absl::Status CheckHeaders(absl::string_view option, const std::vector<std::string>& headers) {
   for (const std::string& header : headers) {
     const size_t colon = header.find(':');
@@ -77,7 +77,7 @@ absl::StatusOr<OtlpOptions> ParseOtlp(const PushConfig& config) {
   }
   RETURN_IF_ERROR(CheckHeaders("--otlp-header", config.otlp_headers));
   if (!config.otlp_ca.empty()) {
-    constexpr size_t kMostBytes = 4 << 20;  // those of a whole system have 200 KB
+    constexpr size_t kMostBytes = 4 << 20;  // certificates of a whole system have 200 KB
     const absl::StatusOr<std::string> text = ReadWholeFile(config.otlp_ca, kMostBytes);
     if (!text.ok()) return Annotate(text.status(), "--otlp-ca");
     if (!absl::StrContains(*text, "-----BEGIN CERTIFICATE-----")) {

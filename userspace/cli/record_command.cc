@@ -50,7 +50,7 @@ absl::Status BadValue(absl::string_view what, absl::string_view hint) {
   return WithHint(absl::InvalidArgumentError(what), hint);
 }
 
-// One line that is drawn over on a terminal; nothing where standard error goes to a file.
+// One line that is drawn over on a terminal. Nothing is drawn where standard error goes to a file.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet) : live_(!quiet && isatty(STDERR_FILENO) != 0) {}
@@ -89,7 +89,7 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");
 }
 
-// These views count what events of the runtime tell: no thread has a name there, and compilations have no time.
+// These views count what events of the runtime report. They name no threads, and their compilations have no time.
 absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& options, const ProfileFilter& filter) {
   if (config.event != "cpu" && config.view != "cpu") {
     return BadValue(absl::StrCat("--event ", config.event, " is no CPU time, and --view chooses among these"),
@@ -165,7 +165,7 @@ void SayReplayed(const RecordConfig& config, const RecordedTape& tape) {
   }
 }
 
-// What a recording and a replay have in common: the result.
+// A recording and a replay share the options of the result.
 void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_option("--output,-o", config.outputs,
                  "file for the result, in the format of its extension; %p, %c and %t in the name are process id,\n"
@@ -186,7 +186,7 @@ void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   app.add_flag("--quiet,-q", config.quiet, "no progress and no summary");
 }
 
-// Where a run's results go; all are opened before it begins.
+// The files of a run's results. All are opened before the run begins.
 struct Results {
   std::vector<ProfileOutput> outputs;
   std::optional<OutputFile> stats;
@@ -220,7 +220,7 @@ absl::Status EnterSandbox(const Recorder& recorder, const RecordOptions& options
                           const std::vector<ProfileOutput>& outputs) {
   AgentNeeds needs;
   needs.command = static_cast<pid_t>(recorder.command_pid());
-  // A file for each image: which they are is known at the end.
+  // Each image gets a file. The images are known at the end.
   needs.late_outputs = std::any_of(outputs.begin(), outputs.end(), [](const ProfileOutput& one) { return !one.file; });
   ASSIGN_OR_RETURN(const std::vector<std::string> missing, EnterAgentSandbox(options, needs));
   if (options.verbose) {
@@ -264,7 +264,7 @@ void SaySummary(const RecordConfig& config, const Recorder& recorder, const Reco
   std::fputs(SummaryText(account, hottest).c_str(), stderr);
 }
 
-// The words of earlier versions are taken, too.
+// The words of earlier versions are accepted, too.
 std::string CurrentWordOfUnwind(std::string& word) {
   if (word == "replay") word = "tables";
   if (word == "chain") word = "frame-pointers";
@@ -416,7 +416,7 @@ absl::Status RunRecord(const RecordConfig& config) {
       written.Update(WriteProfile(*model, {config.annotate_source, config.quiet}, config.build_tool, output));
     }
   }
-  // The account is worth having even where the stacks found no taker.
+  // The account is worth having even if the stacks could not be written.
   RETURN_IF_ERROR(WriteOthers(*recorder, stats_text, results));
   if (!config.quiet) {
     SaySummary(config, *recorder, options, model.ok() ? &*model : nullptr,

@@ -64,7 +64,7 @@ absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
   return absl::OkStatus();
 }
 
-// Words of --event and --view that stand for a view; "cpu" of either leaves it to the other.
+// Words of --event and --view that name a view. "cpu" of either leaves the choice to the other.
 struct ViewWord {
   absl::string_view word;
   RecordView view;

@@ -27,7 +27,7 @@
 namespace clrsampler {
 namespace {
 
-// Enough to find who delays a pause by some milliseconds; a sample costs 10 to 30 us of a CPU.
+// This is enough to find the thread that delays a pause by some milliseconds. A sample costs 10 to 30 us of a CPU.
 constexpr uint32_t kCpuFrequencyHz = 499;
 constexpr uint32_t kWallFrequencyHz = 99;
 constexpr size_t kMaxRuntimeBytes = 64 << 20;
@@ -91,7 +91,7 @@ absl::Status CanWatch(Recorder& recorder, ReportPart part, uint32_t pid) {
   }
 }
 
-// In the child. Pauses and compilations that can't be seen are no failure: the rest is worth having.
+// This runs in the child. Pauses and compilations that can't be seen are no failure: the rest is worth having.
 absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
   RecordOptions options = OptionsOf(asked, part.what);
   RuntimeTables runtime;
@@ -122,7 +122,7 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
 
 [[noreturn]] void RunChild(const ReportRecordingOptions& asked, const Part& part) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // Whoever reads the report's output must see nothing of this process.
+  // The reader of the report's output must see nothing of this process.
   const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.get(), fd);
   const absl::Status recorded = Record(asked, part);
@@ -192,7 +192,7 @@ absl::StatusOr<ReportRecording> RecordForReport(const ReportRecordingOptions& op
     started.Update(part.status());
     if (part.ok()) parts.push_back(*std::move(part));
   }
-  // A Ctrl-C is for the recordings, which all get it. They begin before this, with the handlers of the caller.
+  // A Ctrl-C is for the recordings, which all get it. They begin before this, with the caller's signal handlers.
   const auto interrupt = signal(SIGINT, SIG_IGN);
   ReportRecording recording;
   absl::Status first;

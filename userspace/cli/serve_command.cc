@@ -43,7 +43,7 @@ namespace {
 constexpr size_t kMaxTokenFileBytes = size_t{64} << 10;
 constexpr size_t kMaxPemBytes = size_t{1} << 20;
 
-// A token of this run: 192 bits that nobody else knows.
+// A token of this run: 192 random bits that nobody else knows.
 absl::StatusOr<std::string> MakeToken() {
   std::array<char, 24> bytes;
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -78,7 +78,7 @@ absl::Status ReadTls(const ServeConfig& config, ServeOptions& options) {
   return absl::OkStatus();
 }
 
-// Where it listens, and who may see what there. `run_token`: of a run in a terminal.
+// The address that it listens on, and who may see what there. `run_token` is that of a run in a terminal.
 absl::Status ReadAccess(const ServeConfig& config, const std::string& run_token, ServeOptions& options) {
   RETURN_IF_ERROR(ReadListeners(config, options));
   RETURN_IF_ERROR(ReadTls(config, options));
@@ -127,7 +127,7 @@ absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   return absl::OkStatus();
 }
 
-// Which processes, and what they may cost.
+// The processes that are recorded, and what they may cost.
 absl::Status SetScope(const ServeConfig& config, ServeOptions& options) {
   options.selection = {config.cgroups, config.containers, config.comms, config.uids};
   for (const std::string& path : config.cgroups) {
@@ -211,7 +211,7 @@ absl::StatusOr<ServeOptions> ToOptions(const ServeConfig& config, const std::str
   return options;
 }
 
-// Of the command line and the file that it names.
+// Reads the command line and the file that it names.
 absl::StatusOr<ServeConfig> Parse(CLI::App& app, ServeConfig& config, const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
   try {
@@ -257,7 +257,8 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Once, before the first thread and the first window: all that follows, reloading too, is done with what is left.
+// This comes once, before the first thread and the first window. All that follows is done with the rights that are
+// left, reloading too.
 absl::Status EnterSandboxOf(const ServeOptions& options) {
   AgentNeeds needs;
   needs.network = true;
@@ -276,7 +277,7 @@ absl::Status EnterSandboxOf(const ServeOptions& options) {
   return absl::OkStatus();
 }
 
-// The guard of perf maps is a process, which can't be started in the sandbox. It stays for as long as the service does.
+// The guard of perf maps is a process, which can't be started in the sandbox. It stays as long as the service does.
 absl::Status SetGuard(bool may_start, std::shared_ptr<LeaseGuard>& guard, ServeOptions& options) {
   PerfMapLeaseOptions& perf_maps = options.record.perf_maps;
   if (!perf_maps.everywhere) return absl::OkStatus();
@@ -399,12 +400,12 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
 
 int ServeMain(const std::vector<std::string>& arguments) {
   signal(SIGPIPE, SIG_IGN);
-  // Whoever sends one of these before, or between two times that the loop runs, does not kill us: the loop reads it.
+  // A signal that comes before the loop runs, or between two iterations, does not kill us. The loop reads it.
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, number);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  // In a terminal the first look takes a link and no configuration. A log that others keep is no place for it.
+  // In a terminal the first look needs a link and no configuration. A log that is kept is no place for it.
   const absl::StatusOr<std::string> run_token = isatty(STDERR_FILENO) == 1 ? MakeToken() : "";
   if (!run_token.ok()) return ReportStatus(run_token.status());
   absl::StatusOr<ServeOptions> options = ReadOptions(arguments, *run_token);
@@ -421,7 +422,7 @@ int ServeMain(const std::vector<std::string>& arguments) {
   if (!cri_socket.empty()) options->record.cri_helper = StartCriHelper(cri_socket);
   const std::shared_ptr<CriHelper> cri_helper = options->record.cri_helper;
   if (const absl::Status entered = EnterSandboxOf(*options); !entered.ok()) return ReportStatus(entered);
-  std::optional<ServeOptions> before;  // those of before a reload, until the new ones have proved good
+  std::optional<ServeOptions> before;  // those from before a reload, until the new ones have proved good
   while (true) {
     options->on_ready = [&before] { before.reset(); };
     const absl::StatusOr<ServeEnd> end = Serve(*options);

@@ -15,7 +15,7 @@
 #include "output/top_text.h"
 #include "status/status.h"
 
-// Last, and without its macros: they have the names of half the standard library.
+// This header comes last, and without its macros: they have the names of half the standard library.
 #define NCURSES_NOMACROS 1
 #include <ncurses.h>
 
@@ -91,7 +91,7 @@ class TopScreen::Terminal {
     refresh();
   }
 
-  // False: the user wants to leave. `changed`: there is something to draw.
+  // False: the user wants to leave. `changed` says whether there is something to draw.
   bool ReadKey(bool& changed) {
     const int key = getch();
     changed = key != ERR;
@@ -208,7 +208,7 @@ class TopScreen::Terminal {
     if (filter->ok()) filter_ = std::move(filter);
   }
 
-  // Signals are blocked on this thread, that of a new size as well.
+  // Signals are blocked on this thread, also the one of a new size.
   static void FollowSize() {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return;

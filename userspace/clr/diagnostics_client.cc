@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kMaxProcFileBytes = 4096;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
-// What the process's time namespace adds to CLOCK_BOOTTIME, the clock of start times.
+// The distance that the process's time namespace adds to CLOCK_BOOTTIME, the clock of start times.
 int64_t BoottimeOffsetNs(absl::string_view proc_root, absl::string_view process) {
   const absl::StatusOr<std::string> text =
       ReadWholeFile(absl::StrCat(proc_root, "/", process, "/timens_offsets"), kMaxProcFileBytes);
@@ -43,7 +43,7 @@ int64_t BoottimeOffsetNs(absl::string_view proc_root, absl::string_view process)
   return 0;
 }
 
-// A process that gave up root after its start has a socket of root's.
+// A process that gave up root after its start has a socket that belongs to root.
 absl::Status CheckOwner(const UniqueFd& located, const TargetFiles& files, absl::string_view path) {
   struct stat status {};
   if (fstat(located.get(), &status) != 0) return ErrnoError(errno, path);
@@ -114,7 +114,7 @@ absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const Tar
     const std::string by_descriptor = absl::StrCat("/proc/self/fd/", located->get());
     std::memcpy(address.sun_path, by_descriptor.c_str(), by_descriptor.size() + 1);
     if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      // Whoever bound it has gone: as good as no socket.
+      // The process that bound it has gone. This is as good as no socket.
       if (errno == ECONNREFUSED) continue;
       reason =
           errno == EAGAIN ? absl::UnavailableError(absl::StrCat(path, ": its queue is full")) : ErrnoError(errno, path);

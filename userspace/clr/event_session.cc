@@ -75,7 +75,7 @@ void EventSession::Stop(MonotonicTime now) {
 bool EventSession::Step(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take) {
   if (over_) return true;
   if (!began() && !Begin(now, take)) return over_;
-  // What it answers says nothing that the end of the stream does not say.
+  // Its answer says nothing that the end of the stream does not say.
   if (stop_.has_value()) static_cast<void>(stop_->Step(now));
   if (over_ || Receive(take)) return true;
   if (now >= end_by_) return End(absl::DeadlineExceededError("the runtime did not end its stream of events in time"));
@@ -88,7 +88,7 @@ bool EventSession::Receive(absl::FunctionRef<void(std::span<const std::byte>)> t
     const ssize_t got = recv(stream_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return false;
-    // Reset: it is gone, and had not read all that was sent to it.
+    // A reset: the runtime is gone, and had not read all that was sent to it.
     if (got == 0 || (got < 0 && errno == ECONNRESET)) return End(absl::OkStatus());
     if (got < 0) return End(absl::UnavailableError(absl::StrCat("recv: ", std::strerror(errno))));
     take(std::span(chunk).first(static_cast<size_t>(got)));

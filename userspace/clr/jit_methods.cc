@@ -14,7 +14,7 @@
 
 namespace clrsampler {
 namespace {
-// After this long without a file, samples no longer wait for one.
+// After this long without a file, samples stop waiting for one.
 constexpr uint64_t kExpectFilesNs = 2'000'000'000;
 constexpr uint64_t kLookIntervalNs = 1'000'000'000;
 // Samples are named at most 2 s after they were taken; the rest is reserve for a stalled loop.
@@ -175,7 +175,7 @@ void JitMethods::PollJitdump(const Process& process, ProcessState& state, Monoto
   const auto is_written = [&](uint64_t device, uint64_t inode) {
     const OpenFileState is_open = process.files.StateOfFile(device, inode, state.jitdump_descriptor);
     state.jitdump_seen_open |= is_open == OpenFileState::kOpen;
-    // It has the file mapped: that we never saw its descriptor says more about us.
+    // It has the file mapped. That we never saw its descriptor says more about us.
     const bool doubtful = state.marker_mapped && !state.jitdump_seen_open;
     return is_open == OpenFileState::kNotOpen && doubtful ? OpenFileState::kUnknown : is_open;
   };
@@ -203,8 +203,8 @@ void JitMethods::PollPerfMap(const Process& process, ProcessState& state, Monoto
     std::string directory;
     return OpenFirst(process, state, absl::StrCat("perf-", process.namespace_pid, ".map"), directory);
   };
-  // A wall clock that was set while the process ran makes its file look older than the process; that it has the file
-  // open proves the opposite.
+  // A wall clock that was set while the process ran makes its file look older than the process. The process has the
+  // file open, which proves the opposite.
   const auto is_ours = [&](const TailedFile& file) {
     return process.files.HasOpenFile(file.device(), file.inode()) ||
            file.modified_ns() + kFileAgeSlackNs >= state.start.realtime_ns;
@@ -216,7 +216,7 @@ void JitMethods::PollPerfMap(const Process& process, ProcessState& state, Monoto
   }
 }
 
-// Says once what is wrong with a file, and counts changes of state, since they change answers.
+// Reports once what is wrong with a file. Changes of state are counted, since they change answers.
 void JitMethods::NoteTrouble(const Process& process, ProcessState& state) {
   const FileOwner owner{absl::StrCat("process ", process.key.tgid, " (", process.comm, ")"),
                         absl::StrCat(process.key.tgid, "/", process.key.incarnation)};
@@ -233,7 +233,7 @@ void JitMethods::NoteTrouble(const Process& process, ProcessState& state) {
   }
   const auto bad_records = [&](absl::string_view kind, absl::string_view file, const auto& tailer, bool& said) {
     using State = decltype(tailer.state());
-    // Where they end the file, that has been said.
+    // A bad record that ended the reading of its file has been reported already.
     if (tailer.counters().bad_records == 0 || tailer.state() == State::kFailed || std::exchange(said, true)) return;
     notices_.Add(kind, owner.subject,
                  absl::StrCat("the ", file, " of ", owner.text, " holds what is no method; it is passed over"));
@@ -310,7 +310,7 @@ JitMethods::Found JitMethods::Find(ProcessState& state, uint64_t address, Monoto
     MethodAnswer answer = perf_map.methods().Query(address, time);
     if (perf_map.in_blocks()) answer.until = std::min(answer.until, MonotonicTime{perf_map.speaks_until().ns + 1});
     if (answer.kind != MethodAnswerKind::kNone) {
-      // Where the jitdump speaks, it may know better.
+      // The jitdump may know better for the times that it speaks of.
       if (before) answer.until = std::min(answer.until, jitdump.speaks_from());
       if (behind) answer.from = std::max(answer.from, MonotonicTime{speaks_until.ns + 1});
       if (jitdump.usable() && !before && !behind) {
@@ -321,7 +321,7 @@ JitMethods::Found JitMethods::Find(ProcessState& state, uint64_t address, Monoto
     }
   }
   if (behind && !perf_map.usable()) {
-    // Nobody says any more what is compiled. What was compiled last still is, if its code still stands where it was.
+    // Nothing reports new compilations now. The last known method is still there if its code still stands where it was.
     MethodAnswer answer = jitdump.methods().Query(address, speaks_until);
     if (answer.kind == MethodAnswerKind::kMethod && CodeStands(state, answer, time)) {
       answer.until = {state.code_stood_until[answer.start].ns + 1};
@@ -334,11 +334,12 @@ JitMethods::Found JitMethods::Find(ProcessState& state, uint64_t address, Monoto
   return {none, NameSource::kNone};
 }
 
-// Once an iteration for each method that samples hit: compares what the jitdump recorded with the target's memory.
+// Once an iteration, for each method that samples hit: compares the code in the jitdump with the target's memory.
 bool JitMethods::CodeStands(ProcessState& state, const MethodAnswer& answer, MonotonicTime time) {
   MonotonicTime& stood_until = state.code_stood_until[answer.start];
   if (time <= stood_until) return true;
-  // Beginnings alone are alike: prologues. 256 bytes hold the relative calls and constants that tell methods apart.
+  // Beginnings alone are alike, since they are prologues. 256 bytes hold the relative calls and constants that tell
+  // methods apart.
   std::array<std::byte, 256> recorded;
   std::array<std::byte, 256> found;
   const std::optional<std::string> name = state.jitdump.ReadName(answer.name);
@@ -435,8 +436,8 @@ bool JitMethods::NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTim
   ProcessState* const state = TargetOf(key);
   if (state == nullptr || !state->jitdump_alive()) return false;
   JitdumpTailer& jitdump = state->jitdump;
-  // Where it does not speak, the answer depends on what is in memory. A perf map's lines have no times: the next one
-  // may take this name back.
+  // Where the jitdump does not speak, the answer depends on the content of memory. A perf map's lines have no times:
+  // the next one may take this name back.
   if (time < jitdump.speaks_from() || jitdump.speaks_until() != MonotonicTime::Max()) return false;
   const MethodAnswer answer = jitdump.methods().Query(lookup_address, time);
   return answer.kind == MethodAnswerKind::kMethod && answer.until == MonotonicTime::Max();

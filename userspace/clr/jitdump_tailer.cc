@@ -60,7 +60,7 @@ class JitdumpTailer::Sink : public JitdumpSink {
 };
 
 MonotonicTime JitdumpTailer::OurTime(uint64_t timestamp) const {
-  // Unsigned arithmetic wraps as the clock does; a time before the start of our clock can't be sampled and becomes its
+  // Unsigned arithmetic wraps as the clock does. A time before the start of our clock can't be sampled and becomes its
   // start.
   const uint64_t shifted = timestamp - static_cast<uint64_t>(clock_offset_ns_);
   const bool below_zero = clock_offset_ns_ > 0 && timestamp < static_cast<uint64_t>(clock_offset_ns_);
@@ -106,7 +106,7 @@ void JitdumpTailer::Poll(TailedFile::Opener open, absl::FunctionRef<OpenFileStat
     complete_until_ = now;
     return;
   }
-  // Who writes now was there before, too.
+  // The writer was there before, too.
   if (*change == TailedFile::Change::kGrown) whole_at_ = complete_until_;
   if (*change != TailedFile::Change::kNone || behind_) ReadNew(expectation, budget_bytes, scratch);
   if (state_ == State::kFailed || state_ == State::kRefused || behind_) {
@@ -134,8 +134,8 @@ void JitdumpTailer::Poll(TailedFile::Opener open, absl::FunctionRef<OpenFileStat
   methods_.NoteCompleteUntil(complete_until_);
 }
 
-// The file ends behind a record. That is also how a runtime leaves it that was told to stop (DisablePerfMap): then it
-// says nothing of what is compiled later, and an address in it may be another method's by now.
+// The file ends behind a record. A runtime that was told to stop (DisablePerfMap) leaves it like that, too. It then
+// says nothing of later compilations, and an address in it may be another method's by now.
 void JitdumpTailer::NoteWhole(bool grown, absl::FunctionRef<OpenFileState(uint64_t, uint64_t)> is_written,
                               bool process_alive, MonotonicTime now) {
   if (state_ == State::kClosed && !grown) {
@@ -185,7 +185,7 @@ void JitdumpTailer::ReadNew(const JitdumpExpectation& expectation, size_t budget
       if (state_ == State::kRefused) methods_.Clear();
       return;
     }
-    // The scratch is larger than any header or name, so that no progress means: the rest is not written yet.
+    // The scratch is larger than any header or name. So no progress means that the rest is not written yet.
     if (parser_.offset() >= file_.size() || (fed->used == 0 && fed->skip == 0)) {
       behind_ = false;
       return;

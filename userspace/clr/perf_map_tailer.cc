@@ -23,7 +23,7 @@ class PerfMapTailer::Sink : public PerfMapSink {
   // The first line may be older than the others: the file may have ended inside it before.
   Sink(MethodMap& methods, MonotonicTime first_after, MonotonicTime after)
       : methods_(methods), window_{first_after, first_after}, after_(after) {}
-  // What follows was in the file by then.
+  // The lines that follow were in the file by then.
   void FoundBy(MonotonicTime time) { window_.by = time; }
   void OnLine(const PerfMapLine& line) override {
     methods_.Add(line.start, line.size, {line.name_offset, MethodNameHash(line.name)}, IsRuntimeStub(line.name),
@@ -61,7 +61,7 @@ void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const T
   const bool fresh = *change == TailedFile::Change::kReset || *change == TailedFile::Change::kOpened;
   bool grown = *change != TailedFile::Change::kNone || behind_;
   if (*change == TailedFile::Change::kGrown && state_ == State::kReading && !ContinuesAtLineStart()) {
-    // Truncated and written beyond our offset between two looks, with the same first bytes.
+    // The file was truncated and written beyond our offset between two looks, with the same first bytes.
     ++counters_.resets;
     Reset();
   } else if (fresh) {

@@ -11,8 +11,8 @@
 namespace clrsampler {
 namespace {
 
-// Assemblies unpacked from one compressed bundle: CoreLib has 5 MB without its code. What does not fit is not unpacked,
-// and names that need it stay tokens.
+// The most bytes of assemblies that are unpacked from one compressed bundle. CoreLib has 5 MB without its code. The
+// rest is not unpacked, and names that need it stay tokens.
 constexpr uint64_t kMaxInflatedBytes = 256 << 20;
 
 }  // namespace

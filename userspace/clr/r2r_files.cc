@@ -12,7 +12,8 @@
 namespace clrsampler {
 namespace {
 
-// What the next short-lived process can use again: CoreLib takes 5 ms to index. The test programs use 5 to 10 images.
+// The files that the next short-lived process can use again: CoreLib takes 5 ms to index. The test programs use 5 to 10
+// images.
 constexpr size_t kMaxIdleFiles = 32;
 
 // Where the last loadable segment of an ELF file ends. Files of a single-file bundle are appended behind it, so a
@@ -120,7 +121,7 @@ R2rFile* R2rFiles::FileOf(const FrameQuery& query) {
   Sources sources{content->get(), MountsIdentity(query.process), query.mapping->path};
   const std::span<const std::byte> bytes = (*content)->bytes();
   if (!files_.contains(sources) && !LooksLikePe(bytes)) {
-    // Every native library comes here; only what lies behind its segments can be ours.
+    // Every native library comes here. Only the bytes behind its segments can be a bundle.
     const std::optional<uint64_t> end = EndOfElfSegments(bytes);
     if (!end || query.mapping->file_offset < *end) return nullptr;
   }

@@ -25,7 +25,7 @@ bool IsAnonymous(absl::string_view path, uint64_t inode) {
   return inode == 0 && (path.empty() || path == "//anon" || path.substr(0, 6) == "[anon:");
 }
 
-// What was copied, where it lies included; everything else of an image is zero.
+// A hash of the ranges that were copied, with their places. Everything else of an image is zero.
 uint64_t HashOf(std::span<const std::byte> image, const std::vector<RvaRange>& copied) {
   size_t hash = image.size();
   for (const RvaRange& range : copied) {
@@ -61,7 +61,7 @@ std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& proce
   if (!fresh && entry.end == mapping.end) {
     if (entry.place.image == nullptr) return std::nullopt;
     if (entry.confirmed == generation) return entry.place;
-    // Something was mapped or unmapped since: the image may be another one.
+    // Something was mapped or unmapped since, so the image may be another one.
     if (process.exited != MonotonicTime::Max() || StillThere(process, entry.place)) {
       entry.confirmed = generation;
       return entry.place;

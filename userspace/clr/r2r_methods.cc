@@ -40,7 +40,7 @@ std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
   } else if (place->rva) {
     resolution = ResolveAt(*place->file, query.process, *place->image, *place->rva);
   }
-  // Only what was read tells whether the file is still whole, so the question comes last.
+  // The file is known to be still whole only after it was read, so the question comes last.
   if (place->image->memory == nullptr && files_.IsDamaged(*place->file)) return std::nullopt;
   return resolution;
 }
@@ -193,7 +193,7 @@ std::shared_ptr<const std::string> R2rMethods::CodeBytes(const FrameQuery& query
     auto bytes = std::make_shared<const std::string>(reinterpret_cast<const char*>(content->data()), content->size());
     return files_.IsDamaged(method.file) ? nullptr : bytes;
   }
-  // What is there now may be another program's.
+  // The code there may be another program's by now.
   const Process& process = query.process;
   const bool alive = process.exited == MonotonicTime::Max() && process.exec_announced == MonotonicTime::Max();
   if (!alive) return nullptr;
@@ -243,7 +243,7 @@ absl::StatusOr<R2rMethodName> R2rMethods::OwnName(R2rLoadedImage& image, uint32_
   return own;
 }
 
-// Whether the row of a map says what the image says.
+// Whether the row of a map agrees with the image.
 bool R2rMethods::Agrees(const R2rLoadedImage& image, uint32_t method, absl::string_view row,
                         AssemblyOpener& assemblies) {
   const absl::StatusOr<R2rMethodName> replaced = image.r2r->Name(method, assemblies, MethodVariables::kReplaced);

@@ -18,7 +18,7 @@ std::optional<std::string> ReadRecordedName(TailedFile& file, MethodNameRef name
     bool ended = false;
     const absl::string_view found = cut(absl::string_view(text.data(), *got), ended);
     if (!ended && *got == bytes && bytes < most_bytes) continue;
-    // A name that the file ends with was taken so, or its hash is another one.
+    // A name that ends with the file was taken like that, or its hash is another one.
     if (MethodNameHash(found) != name.hash) return std::nullopt;
     return std::string(found);
   }

@@ -23,7 +23,7 @@ bool IsComposite(const PeImage& image) {
   return image.r2r().has_value() && image.r2r()->core.Find(R2rSectionType::kComponentAssemblies) != nullptr;
 }
 
-// What is added to an address in the image, if the mapping shows that segment of it; modulo 2^64.
+// The number that is added to an address in the image, if the mapping shows that segment of it; modulo 2^64.
 uint64_t BiasOf(const Mapping& mapping, const LoadSegment& segment) {
   return mapping.start - mapping.file_offset - (segment.address.value - segment.offset.value);
 }
@@ -173,7 +173,7 @@ std::optional<DotNetRuntime> RuntimeDiscovery::Find(const Process& process) {
     const ImageFacts* facts = FactsOf(process, mapping);
     if (facts == nullptr) continue;
     if (facts->libc != LibcFlavour::kUnknown) {
-      // The program decides; a library that can be run, such as libc itself, is the next best.
+      // The program decides. The next best is a library that can be run, such as libc itself.
       if (mapping.path == process.executable) runtime.libc = facts->libc;
       any_libc = facts->libc;
     }
@@ -189,7 +189,7 @@ std::optional<DotNetRuntime> RuntimeDiscovery::Find(const Process& process) {
       runtime.standalone_gc = mapping.path;
       continue;
     }
-    // A CoreCLR process may have loaded NativeAOT libraries; the greater kind is the one that runs the program.
+    // A CoreCLR process may have loaded NativeAOT libraries. The greater kind is the one that runs the program.
     if (best != nullptr && facts->runtime.kind <= best->runtime.kind) continue;
     best = facts;
     runtime.mapping = mapping;

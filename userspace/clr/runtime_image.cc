@@ -18,7 +18,7 @@ namespace {
 constexpr absl::string_view kMark = "@(#)Version ";
 constexpr absl::string_view kAotCookie = "DNDH";
 
-// A single-file host has 80 MB, its .rodata a few; more than this is not a runtime.
+// A single-file host has 80 MB, its .rodata a few. An image with more than this is not a runtime.
 constexpr size_t kMaxSearchBytes = 64 << 20;
 // A hostile image could be made of nothing but marks.
 constexpr int kMaxCandidates = 1000;

@@ -76,7 +76,7 @@ bool ContainerNames::Take(const CriAnswer& answer, MonotonicTime now) {
   if (found == entries_.end()) return false;
   if (answer.result == CriResult::kUnreachable) {
     SayFailure(answer);
-    // Questions that were under way at the same time are one failure.
+    // Questions that were under way at the same time count as one failure.
     if (now >= may_ask_) {
       pause_ns_ = std::clamp(pause_ns_ * 2, kSecond, kLongestPauseNs);
       may_ask_ = {now.ns + pause_ns_};

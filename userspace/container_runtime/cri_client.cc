@@ -76,7 +76,7 @@ CriAnswer CriClient::Ask(const CriQuestion& question) {
     if (!labels->has_value()) continue;
     answer.result = CriResult::kKnown;
     answer.labels = **std::move(labels);
-    // The process runs in a container that this one has made, of whatever image.
+    // The process runs in a container that this one has made, from any image.
     if (&id != &question.ids.back()) answer.labels.DropImage();
     return answer;
   }
@@ -94,7 +94,7 @@ absl::StatusOr<std::optional<ProcessLabels>> CriClient::AskOne(const std::string
   if (!labels->has_value()) return std::optional<ProcessLabels>();  // it has ended meanwhile
   (*labels)->FillFrom((*container)->labels);
   if ((*labels)->Get(LabelKey::kImageName).empty()) {
-    // The image is worth a question, and no failure of the rest.
+    // The image is worth a question. A failure does not fail the rest.
     const absl::StatusOr<std::string> status = Call(kContainerStatus, ContainerStatusRequest(id));
     const absl::StatusOr<ProcessLabels> image = status.ok() ? ParseContainerStatus(*status, id) : status.status();
     if (image.ok()) (*labels)->FillFrom(*image);

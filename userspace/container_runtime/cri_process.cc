@@ -53,7 +53,7 @@ class CriProcess : public CriHelper {
   HelperProcess process_;
 };
 
-// Says why there is none.
+// Reports why there is none.
 class NoCriProcess : public CriHelper {
  public:
   explicit NoCriProcess(absl::Status why) : why_(std::move(why)) {}

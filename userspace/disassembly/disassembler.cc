@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-// Of the library's functions those that are called.
+// The functions of the library that are called.
 struct Capstone {
 #ifdef CLRSAMPLER_LINKS_CAPSTONE
   decltype(cs_open)* open = cs_open;

@@ -19,7 +19,7 @@ namespace {
 constexpr absl::string_view kTokenParameter = "token";
 constexpr absl::string_view kHint =
     "open the link that clrsampler serve printed, or send Authorization: Bearer TOKEN with a token of its --token-file";
-// A form of the method GET, since no request has a body here: it asks for /?token=..., as the link does.
+// A form of the method GET, since no request has a body here. It asks for /?token=..., as the link does.
 constexpr absl::string_view kLogInPage =
     "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>clrsampler</title>\n"
     "<h1>clrsampler</h1>\n"
@@ -48,7 +48,7 @@ std::optional<std::string> TokenOf(absl::string_view authorization) {
 }
 
 std::string CookieName(const HttpRequest& request) {
-  // The prefix has browsers refuse a cookie of that name that came without TLS.
+  // The prefix makes browsers refuse a cookie of that name that came without TLS.
   return absl::StrCat(request.tls ? "__Host-" : "", "clrsampler-", request.port);
 }
 
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<std::string>> ParseTokens(absl::string_view text) {
 }
 
 bool SameSecret(absl::string_view given, absl::string_view expected) {
-  // Digests have one length, and what their comparison would tell about them tells nothing about the texts.
+  // Digests have one length, and timing their comparison tells nothing about the texts.
   const auto a = Sha256(given), b = Sha256(expected);
   uint8_t difference = 0;
   for (size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
@@ -129,7 +129,8 @@ bool Access::KnowsCookie(const HttpRequest& request) const {
   return known;
 }
 
-// A link with a token: the cookie, and on to the same address without it, which then stands in the browser's history.
+// A link with a token sets the cookie and leads on to the same address without it. That address then stands in the
+// browser's history.
 std::optional<HttpAnswer> Access::LogIn(const HttpRequest& request, const RequestTarget& target) const {
   std::string rest;
   const QueryParameter* given = nullptr;

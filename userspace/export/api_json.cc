@@ -31,7 +31,7 @@ uint64_t Sum(const std::vector<uint64_t>& values) {
   return sum;
 }
 
-// What threads ran and waited, of each state that any step has.
+// The times that threads ran and waited, for each state that any step has.
 Json StatesJson(const std::vector<WaitTimes>& steps) {
   std::vector<std::pair<std::string, std::vector<uint64_t>>> states;
   for (size_t step = 0; step < steps.size(); ++step) {

@@ -39,7 +39,7 @@ ClientName NetworkClient(const sockaddr* address) {
     loopback = (ntohl(ipv4.s_addr) >> 24) == IN_LOOPBACKNET;
     inet_ntop(AF_INET, &ipv4, text, sizeof text);
   }
-  // Any user may take any of the 16 million addresses: all are one client.
+  // Any user may take any of the 16 million addresses. All of them are one client.
   if (loopback) return {.name = "ip loopback", .counted = false};
   return {.name = absl::StrCat("ip ", text)};
 }

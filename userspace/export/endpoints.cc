@@ -26,7 +26,7 @@ constexpr size_t kMostProcesses = 1000;
 constexpr size_t kTimelinePauses = 200;
 constexpr uint64_t kMostListed = 10'000;
 constexpr size_t kWorthCompressing = 1024;
-constexpr uint64_t kMetricsKeptNs = 500'000'000;  // what one scrape was told is told to another one as well
+constexpr uint64_t kMetricsKeptNs = 500'000'000;  // another scrape gets the same answer as well
 constexpr absl::string_view kJson = "application/json";
 constexpr absl::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr absl::string_view kRecordings = "/api/recordings";
@@ -57,7 +57,7 @@ EndpointParts WithDefaults(EndpointParts parts) {
   return parts;
 }
 
-// The word under which requests to a path are counted: one of a few, whatever clients ask for.
+// The word under which requests to a path are counted. It is one of a few, whatever clients ask for.
 std::string RouteOf(const std::string& path) {
   for (const absl::string_view route :
        {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/lanes", "/api/profile", "/api/diff",
@@ -92,7 +92,7 @@ std::shared_ptr<const std::string> Packed(const std::string& body) {
   return std::make_shared<const std::string>(std::move(packed));
 }
 
-// `packed`: the same body compressed, where it is kept; else it is compressed now.
+// `packed`: the same body compressed, where it is kept. Otherwise it is compressed now.
 void Compress(const HttpRequest& request, HttpAnswer& answer, std::shared_ptr<const std::string> packed = nullptr) {
   const bool text = absl::StartsWith(answer.content_type, "text/") ||
                     absl::StartsWith(answer.content_type, "application/json") ||
@@ -116,7 +116,7 @@ bool Narrowed(const HistorySelection& selection) {
   return selection.pid || selection.comm || selection.container || selection.thread;
 }
 
-// Nothing of the whole host is an idle host; nothing of a process that was named is mostly a mistake.
+// An empty answer about the whole host means an idle host. About a named process it usually is a mistake.
 absl::Status CheckNotEmpty(const ProfileModel& model, const HistorySelection& selection) {
   if (model.samples.size() > 0 || !Narrowed(selection)) return absl::OkStatus();
   return WithHint(absl::NotFoundError("nothing that fits was sampled in that time"),
@@ -131,7 +131,7 @@ ProfileForm FormOf(QueryReader& reader) {
   ProfileForm form;
   form.format = reader.Word(
       "format", {"pprof", "folded", "json", "speedscope", "html", "svg", "page", "order", "callchain", "mip"});
-  // Of other formats it would say something that is not so.
+  // In other formats the parameter would claim something untrue.
   if (form.format == "order" || form.format == "callchain" || form.format == "mip") {
     form.module = reader.Text("module").value_or("");
   }
@@ -248,7 +248,7 @@ absl::StatusOr<Endpoints::Job> Endpoints::DiffJob(QueryReader& reader) {
     ASSIGN_OR_RETURN(const ProfileModel new_model, history_.Profile(after, view));
     RETURN_IF_ERROR(Annotate(CheckNotEmpty(old_model, before), "base"));
     RETURN_IF_ERROR(CheckNotEmpty(new_model, after));
-    // A profile of an idle host is empty; a comparison with nothing says nothing.
+    // A profile of an idle host is empty. A comparison with nothing says nothing.
     if (old_model.samples.size() == 0 || new_model.samples.size() == 0) {
       return WithHint(absl::NotFoundError("one of the two times that are compared has no samples"),
                       "/api/timeline says when something was sampled");
@@ -302,7 +302,7 @@ absl::StatusOr<Endpoints::Job> Endpoints::RecordingJob(QueryReader& reader, cons
   const ProfileForm form = FormOf(reader);
   RETURN_IF_ERROR(reader.Finish());
   return Job([this, id, form]() -> absl::StatusOr<HttpAnswer> {
-    // What a client sends is compared with what there is; it never becomes a path.
+    // A name that a client sends is compared with the names that there are. It never becomes a path.
     const std::vector<FlightRecording> list =
         parts_.recordings == nullptr ? std::vector<FlightRecording>() : parts_.recordings->List();
     const auto found = std::find_if(list.begin(), list.end(), [&](const FlightRecording& one) { return one.id == id; });
@@ -382,7 +382,7 @@ HttpAnswer Endpoints::Ready(const RequestTarget& target) const {
                : ErrorAnswer(503, "sampling has not begun", "its log says what it waits for");
 }
 
-// Parameters are not looked at: the page keeps what it shows in those of its own address.
+// Parameters are not looked at. The page keeps its view in those of its own address.
 HttpAnswer Endpoints::Asset(const HttpRequest& request, const std::string& path) const {
   const std::optional<PageAsset> asset = parts_.asset ? parts_.asset(path) : std::nullopt;
   if (!asset) return ErrorAnswer(404, "there is nothing at this address", "");

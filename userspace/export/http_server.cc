@@ -41,7 +41,7 @@ constexpr auto kLongestPause = std::chrono::seconds(1);
 // TLS 1.2 with forward secrecy, and newer.
 constexpr const char* kTlsPriorities = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA";
 
-// Only what has been there since 0.9.73 (2021).
+// Only functions that have been there since 0.9.73 (2021) are used.
 struct Microhttpd {
   LoadedLibrary library{"libmicrohttpd.so.12"};
   decltype(MHD_start_daemon)* start_daemon = nullptr;
@@ -113,8 +113,8 @@ class MicrohttpdServer : public HttpServer {
       tls[2] = {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)};
       tls[3] = {MHD_OPTION_END, 0, nullptr};
     }
-    // The table's limit is below the library's, at which it would accept nobody at all. Its own timeout ends clients
-    // that have stopped taking their answer.
+    // The table's limit is below the library's limit, at which it would accept nobody at all. The table's own timeout
+    // ends clients that have stopped taking their answer.
     daemon_ = mhd_.start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (options_.tls ? MHD_USE_TLS : 0), 0, &OnAccept, this,
         &OnRequest, this, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, kThreads,
@@ -173,7 +173,7 @@ class MicrohttpdServer : public HttpServer {
     return MHD_YES;
   }
 
-  // Called by the serving threads before each step of their work: pays for the steps before it.
+  // The serving threads call this before each step of their work. It pays for the steps before it.
   void Pace() {
     static thread_local uint64_t paid_ns = 0;  // a thread serves one server only
     const uint64_t spent_ns = NowNs(CLOCK_THREAD_CPUTIME_ID);
@@ -203,7 +203,7 @@ class MicrohttpdServer : public HttpServer {
         if (!options_.listen.is_loopback() || table_.size() > options_.connections) verdicts = End();
       } else {
         const std::unique_ptr<ConnectionTable::Id> id(static_cast<ConnectionTable::Id*>(*context));
-        // The library closes the socket after this call, so that End never meets a descriptor of something else.
+        // The library closes the socket after this call. So End never meets a descriptor of something else.
         sockets_.erase(*id);
         clients_.erase(*id);
         silent = table_.Close(*id);
@@ -246,7 +246,7 @@ class MicrohttpdServer : public HttpServer {
     }
   }
 
-  // The first that is heard of a request: its first line.
+  // The first call for a request, with its first line.
   static void* OnTarget(void* self, const char* target, MHD_Connection* connection) {
     static_cast<MicrohttpdServer*>(self)->Pace();
     auto exchange = std::make_shared<Exchange>();
@@ -258,7 +258,7 @@ class MicrohttpdServer : public HttpServer {
 
   static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char*, const char* method, const char*,
                               const char*, size_t* upload_size, void** context) {
-    // Of a body that nobody wants: the answer is queued already.
+    // This is part of a body that nobody wants: the answer is queued already.
     if (*upload_size > 0) {
       *upload_size = 0;
       return MHD_YES;
@@ -268,7 +268,7 @@ class MicrohttpdServer : public HttpServer {
     if (exchange->step == Exchange::Step::kHead) {
       exchange->step = Exchange::Step::kRequest;
       exchange->request.method = method;
-      // An answer at this moment ends the connection, as it should where there is a body. The others are called again.
+      // An answer at this moment ends the connection. That is right where there is a body. The others are called again.
       if (!server->TakeHead(connection, exchange)) return MHD_YES;
     } else if (exchange->step == Exchange::Step::kRequest) {
       exchange->step = Exchange::Step::kAsked;
@@ -316,8 +316,8 @@ class MicrohttpdServer : public HttpServer {
     handler_(exchange->request, [this, exchange](HttpAnswer answer) { Deliver(*exchange, std::move(answer)); });
   }
 
-  // Any thread. After the end of the exchange, which is at the latest that of the server, nothing but the exchange
-  // itself is touched.
+  // This runs on any thread. The exchange ends before the server does. After its end, only the exchange itself is
+  // touched.
   void Deliver(Exchange& exchange, HttpAnswer answer) {
     const std::lock_guard lock(exchange.mutex);
     if (exchange.over || exchange.answer) return;
@@ -326,14 +326,14 @@ class MicrohttpdServer : public HttpServer {
     mhd_.resume_connection(exchange.connection);
   }
 
-  // What clients have not taken yet.
+  // The bytes of answers that clients have not taken yet.
   struct UnsentBytes {
     std::mutex mutex;
     size_t all = 0;
     std::map<std::string, size_t> by_client;
   };
 
-  // An answer that a client has not taken yet; counted as long as this lives.
+  // An answer that a client has not taken yet. It counts as long as this lives.
   struct Unsent {
     Unsent(UnsentBytes& of_all, std::string whose, std::shared_ptr<const std::string> body)
         : sums(of_all), client(std::move(whose)), bytes(std::move(body)) {
@@ -353,7 +353,7 @@ class MicrohttpdServer : public HttpServer {
     const std::shared_ptr<const std::string> bytes;
   };
 
-  // One large answer may always leave; the next ones only while there is room.
+  // One large answer may always leave. The next ones leave only while there is room.
   bool HasRoom(const std::string& client, size_t bytes) {
     if (bytes <= kSmallAnswer) return true;
     const std::lock_guard lock(unsent_.mutex);
@@ -435,7 +435,7 @@ class MicrohttpdServer : public HttpServer {
   MHD_Daemon* daemon_ = nullptr;
   UnsentBytes unsent_;
 
-  // The serving threads, the watching one and the destructor's meet here.
+  // The serving threads, the watching thread and the destructor's thread meet here.
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

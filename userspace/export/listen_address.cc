@@ -57,7 +57,7 @@ SocketAddress ToSocketAddress(const ListenAddress& address) {
   return result;
 }
 
-// Removes what a server that was killed left behind.
+// Removes the socket that a killed server left behind.
 absl::Status ClearPath(const ListenAddress& address) {
   struct stat info;
   if (lstat(address.path.c_str(), &info) != 0) return absl::OkStatus();
@@ -73,10 +73,10 @@ absl::Status ClearPath(const ListenAddress& address) {
   return absl::OkStatus();
 }
 
-// The folder of a socket where it is missing, which systemd makes for the service.
+// Makes the folder of a socket where it is missing. systemd makes it for the service.
 absl::Status MakeFolderOf(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/'));
-  // Whatever the umask is: the socket says who may connect.
+  // The umask does not matter: the socket says who may connect.
   if (folder.empty() || (mkdir(folder.c_str(), kFolderMode) == 0 && chmod(folder.c_str(), kFolderMode) == 0) ||
       errno == EEXIST) {
     return absl::OkStatus();
@@ -84,7 +84,7 @@ absl::Status MakeFolderOf(const std::string& path) {
   return WithHint(ErrnoError(errno, folder), "make the folder of the socket, or choose another path with --listen");
 }
 
-// Who may connect: its owner, and the group of the service where root listens by hand and there is that group.
+// The owner of the socket may connect. So may the service's group, where root listens by hand and that group exists.
 absl::Status SetOwners(const std::string& path) {
   const group* members = geteuid() == 0 ? getgrnam(kGroup) : nullptr;
   if (members != nullptr && lchown(path.c_str(), static_cast<uid_t>(-1), members->gr_gid) != 0) {
@@ -150,7 +150,7 @@ absl::StatusOr<UniqueFd> OpenListenSocket(ListenAddress& address) {
                     errno == EADDRINUSE ? "another process listens there: end it, or choose another port with --listen"
                                         : "choose another address with --listen");
   }
-  // Nobody can connect before listen(), so there is no moment at which others could.
+  // Nobody can connect before listen(), so the permissions are in place in time.
   if (address.is_unix()) RETURN_IF_ERROR(SetOwners(address.path));
   if (listen(fd.get(), kBacklog) != 0) return ErrnoError(errno, absl::StrCat("can't listen on ", name));
   if (!address.is_unix() && address.port == 0) {

@@ -9,10 +9,10 @@
 namespace clrsampler {
 namespace {
 
-// After the end of the time that was asked for: a window, its names and its way to us.
+// The wait after the end of the time that was asked for: a window, its names and its way to us.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kLookUp = std::chrono::seconds(1);
-constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs: a window ends so near to where it was asked to
+constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs: a window ends this near to the time that was asked for
 
 uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
@@ -35,7 +35,7 @@ LiveProfiles::~LiveProfiles() {
 
 absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView view, uint64_t now_unix_ns, Done done) {
   const uint64_t length = selection.to_unix_ns - std::min(now_unix_ns, selection.to_unix_ns);
-  // What has no times of its own counts where its window begins: that has to be here.
+  // Events without times count where their window begins, so that moment has to be covered.
   HistorySelection covered = selection;
   if (view != ProfileView::kCpu) covered.from_unix_ns -= std::min(kCutNs, covered.from_unix_ns);
   {
@@ -58,8 +58,8 @@ absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView 
 void LiveProfiles::Take(Waiting& waiting, const std::vector<SharedWindow>& windows) {
   for (const SharedWindow& window : windows) {
     if (waiting.complete || window->number <= waiting.seen) continue;
-    // The wall clock was set while we waited: what was asked for is so many seconds, not a date. Unless it was asked
-    // for after that: then the date is near the window's already.
+    // The wall clock was set while we waited. The request was for a number of seconds, and not for a date. But if it
+    // came after the clock was set, then its date is already near the window's.
     if (window->clock_jump_ns != 0 && waiting.seen != 0 &&
         Distance(waiting.from_unix_ns + static_cast<uint64_t>(window->clock_jump_ns), window->begin_unix_ns) <
             Distance(waiting.from_unix_ns, window->begin_unix_ns)) {
@@ -69,7 +69,7 @@ void LiveProfiles::Take(Waiting& waiting, const std::vector<SharedWindow>& windo
     }
     waiting.seen = window->number;
     waiting.profile->Add(*window);
-    // A window that was cut for this ends there, but for what its clock is led after the wall clock.
+    // A window that was cut for this ends there, give or take the slew of its clock towards the wall clock.
     waiting.complete = window->end_unix_ns + kCutNs >= waiting.to_unix_ns;
   }
 }
@@ -89,7 +89,8 @@ void LiveProfiles::Run() {
       stopping = stopping_;
     }
     for (Waiting& waiting : begun) {
-      // What it asks for may have begun in a window that came before we were told; not before the clock was set.
+      // The requested time may have begun in a window that came before the request. It has not begun before the clock
+      // was set.
       std::vector<SharedWindow> known = windows_.All();
       const auto jump = std::find_if(known.rbegin(), known.rend(),
                                      [](const SharedWindow& window) { return window->clock_jump_ns != 0; });
@@ -116,7 +117,7 @@ void LiveProfiles::Run() {
       --waiting_;
     }
     if (stopping) return;
-    // Nothing will change any more; do not turn in circles.
+    // Nothing will change any more, so this must not loop.
     if (closed) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

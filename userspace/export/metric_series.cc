@@ -25,7 +25,7 @@ size_t BucketOf(uint64_t ns) {
 
 }  // namespace
 
-// Names come from the processes: one that is no UTF-8 would make Prometheus refuse the whole text.
+// Names come from the processes. A name that is no UTF-8 would make Prometheus refuse the whole text.
 std::string LabelValue(absl::string_view text) {
   std::string value = WellFormedUtf8(text.substr(0, kMaxValueBytes));
   for (char& c : value) {
@@ -104,7 +104,7 @@ ProcessSeries::~ProcessSeries() {
 }
 
 void ProcessSeries::Describe(const WindowProcess& process) {
-  // What becomes known later (a runtime, a container's name) replaces the series: there is one for each process.
+  // A process has one series. Facts that become known later (a runtime, a container's name) replace it.
   const Labels labels = {{"process", process_},
                          {"pid", absl::StrCat(process.pid)},
                          {"comm", LabelValue(process.comm)},

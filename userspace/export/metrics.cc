@@ -22,12 +22,12 @@ namespace {
 
 using prometheus::Labels;
 
-// Words of labels come from fixed sets; should that ever change, their number stays bounded.
+// Words of labels come from fixed sets. Should that ever change, their number stays bounded.
 constexpr size_t kMostWords = 32;
 constexpr char kUnlisted[] = "unlisted";
 constexpr const char* kPdbResults[] = {"found", "without", "refused"};  // of AssemblyPdbsCounters::ByName
 constexpr const char* kNativeLineResults[] = {"opened", "failed"};      // of NativeLineCounters::ByName
-// Of the account's counts of waits, with the words of the metric.
+// The account's counts of waits, with the words of the metric.
 constexpr std::pair<const char*, const char*> kWaitResults[] = {{"kept", "told"},
                                                                 {"short", "short"},
                                                                 {"passed_over", "passed_over"},
@@ -191,7 +191,7 @@ class PrometheusMetrics : public Metrics {
     return "";
   }
 
-  // Series that are known beforehand are there from the start, with 0: an absent one would hide the first step.
+  // Series that are known beforehand are there from the start, with 0. An absent series would hide the first step.
   void MakeKnownSeries() {
     for (const MetricFamilyRow& row : MetricFamilies()) {
       if (row.labels[0] != '\0' || row.id >= MetricId::kSelfCpu) continue;
@@ -225,7 +225,7 @@ class PrometheusMetrics : public Metrics {
     for (const char* kind : {"dotnet", "other"}) families_.gauge(MetricId::kProcesses).Add({{"kind", kind}});
   }
 
-  // Of the answers and losses those that a protocol has.
+  // The answers and losses that a protocol has.
   void MakePushSeries() {
     for (const PushResult result : {PushResult::kSent, PushResult::kRefused, PushResult::kFailed}) {
       families_.Add(MetricId::kPushes, {{"result", PushResultText(result)}}, 0);
@@ -390,7 +390,7 @@ class PrometheusMetrics : public Metrics {
     };
     lost_events("pauses", account.pauses, "events_lost");
     lost_events("jit", account.jit, "events_lost");
-    // Of both: one limit for all that a process's hooks report.
+    // Both have one limit for everything that a process's hooks report.
     const std::map<std::string, uint64_t>& hooks = account.jit.empty() ? account.pauses : account.jit;
     lost_events("limit", hooks, "events_limited");
     if (const auto rested = hooks.find("detached_ms"); rested != hooks.end()) {

@@ -20,7 +20,7 @@ PushVerdict Unreadable(absl::string_view why) {
   return verdict;
 }
 
-// What was taken, with what the server says about it.
+// The number of accepted samples, with the server's message.
 PushVerdict Taken(absl::string_view answer) {
   const absl::StatusOr<OtlpPartialSuccess> partial = ReadOtlpAnswer(answer);
   if (!partial.ok()) return Unreadable(partial.status().message());

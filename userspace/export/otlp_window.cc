@@ -33,7 +33,7 @@ class WindowEncoder {
         most_bytes_(most_bytes) {
     for (const WindowProcess& process : window.processes) of_pid_[process.pid] = Number(ResourceOf(process, by, host));
     for (size_t model = 0; model < models_.size(); ++model) AddRows(model, host);
-    // What belongs together stays together, where a window is more than one request.
+    // Rows that belong together stay together where a window needs several requests.
     std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.resource < b.resource; });
   }
 
@@ -94,7 +94,8 @@ class WindowEncoder {
     }
   }
 
-  // Rows from `begin` on as far as they fit. Gives the one behind them; if it is not `end`, then it is in the request.
+  // Takes the rows from `begin` on as far as they fit. Returns the row behind them, which is in the request too if it
+  // is not `end`.
   size_t Fill(OtlpRequest& request, size_t begin, size_t end) const {
     std::array<OtlpKind, kModels> kinds;
     for (size_t i = 0; i < kModels; ++i) {

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstddef>
 
-// By the assembler, which takes the files as they are, for any architecture. CMake says where they are, and that this
-// file depends on them.
+// The assembler includes the files as they are, for any architecture. CMake says where they are, and that this file
+// depends on them.
 __asm__(
     ".macro clrsampler_page_asset name, file\n"
     ".global clrsampler_page_\\name\\()_begin\n"

@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kDiffRows = 50;
 constexpr absl::string_view kText = "text/plain; charset=utf-8";
-// The page itself allows one script by its hash; that of the answer must not be narrower. Its origin is none, so that
-// it could not ask us for more even if somebody had made it do so.
+// The page itself allows one script by its hash. The policy of the answer must not be narrower. The page has no origin.
+// So it could not ask us for more, even if somebody had made it do so.
 constexpr absl::string_view kPagePolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads";

@@ -35,7 +35,7 @@ absl::string_view TypesOf(ProfileView view) {
   return view == ProfileView::kAllocations ? kAllocationTypes : view == ProfileView::kOffCpu ? kWaitTypes : kCpuTypes;
 }
 
-// A word of a name or label: what separates them in "name{key=value,...}" can't be in one.
+// A word of a name or label. It can't contain the characters that separate words in "name{key=value,...}".
 std::string Word(absl::string_view text) {
   std::string word = WellFormedUtf8(text.substr(0, kMaxWordBytes));
   for (char& c : word) {
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> Encode(const Window& window, const ProfileModel& pro
   return bytes;
 }
 
-// Under which name each process of a window is pushed.
+// The name under which each process of a window is pushed.
 class Services {
  public:
   Services(const Window& window, PushBy by, size_t most, const std::map<std::string, std::string>& labels)
@@ -119,7 +119,7 @@ class Services {
   absl::flat_hash_set<std::string> own_;
 };
 
-// One after the other: the tables of a copy are as large as those of the window.
+// These are made one after the other: the tables of a copy are as large as those of the window.
 absl::Status AddRequests(const Window& window, const ProfileModel& profile, const Services& services,
                          std::vector<PushRequest>& requests) {
   std::map<std::string, std::vector<size_t>> rows;
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<PushRequest>> PushRequestsOf(const Window& window, Pu
 }
 
 std::string PushUrl(const std::string& base, const PushRequest& request) {
-  // The end of a window is the beginning of the next one; whole seconds may make them overlap by a part of one.
+  // The end of a window is the beginning of the next one. Whole seconds may make them overlap by a part of one.
   const uint64_t from = request.from_unix_ns / 1'000'000'000;
   const uint64_t until = std::max(request.until_unix_ns / 1'000'000'000, from + 1);
   return absl::StrCat(base, "/ingest?name=", PercentEncode(request.name), "&from=", from, "&until=", until,

@@ -55,7 +55,7 @@ class WindowPusher : public Pusher {
       DropOld();
       if (!stopping_ && !queue_.empty() && Clock::now() >= not_before_) SendOne();
     }
-    TakeNew(Clock::duration(0));  // what has come since the last look is not sent either, and counted
+    TakeNew(Clock::duration(0));  // windows that have come since the last look are not sent either, and are counted
     while (!queue_.empty()) Drop(PushLoss::kEnding);
   }
 
@@ -122,7 +122,7 @@ class WindowPusher : public Pusher {
   void SendOne() {
     const PushMessage& message = queue_.front().message;
     const PostOutcome outcome = poster_->Post(message.url, message.headers, message.body);
-    if (stopping_ && outcome.status == 0) return;  // cancelled, which is nobody's failure
+    if (stopping_ && outcome.status == 0) return;  // a cancelled request is nobody's failure
     const PushVerdict verdict = protocol_->Judge(outcome);
     switch (verdict.answer) {
       case PushAnswer::kTaken:
@@ -173,7 +173,7 @@ class WindowPusher : public Pusher {
   std::atomic<bool> stopping_ = false;
 
   // The thread's own.
-  uint64_t seen_ = 0;  // number of the last window that was taken; those from before the start are not sent
+  uint64_t seen_ = 0;  // number of the last window that was taken; windows from before the start are not sent
   std::deque<Waiting> queue_;
   PushQueue waiting_;
   unsigned failures_ = 0;  // one after the other

@@ -17,7 +17,7 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-// The year 2262 is where the clocks of most languages end; and sums of two such times fit.
+// The clocks of most languages end in the year 2262. Sums of two such times fit.
 constexpr uint64_t kLatestUnixNs = std::numeric_limits<int64_t>::max();
 constexpr absl::string_view kTimeHint =
     "unix seconds (1790000000.5), RFC 3339 (2026-11-22T10:00:00Z), now, or as far back as -90s, -5m, -2h, -1d";
@@ -140,7 +140,7 @@ absl::StatusOr<uint64_t> ParseQueryTime(absl::string_view text, uint64_t now_uni
     time = TimeBack(text.substr(1), now_unix_ns);
   } else if (absl::StrContains(text, 'T')) {
     std::string rfc3339(text);
-    // The + of an offset that nobody encoded has come as a space.
+    // The + of an offset that was not encoded arrives as a space.
     for (char& c : rfc3339) c = c == ' ' ? '+' : c;
     absl::Time parsed;
     if (absl::ParseTime(absl::RFC3339_full, rfc3339, &parsed, nullptr) && parsed >= absl::UnixEpoch() &&

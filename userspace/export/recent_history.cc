@@ -99,7 +99,7 @@ void AddProcess(const WindowProcess& process, TimelineSeries& one, size_t step) 
   one.wait_ns[step] += process.waits.waited_ns();
 }
 
-// Most CPU time first; those behind the first `most` become one.
+// The entries with most CPU time come first. Those behind the first `most` become one.
 std::vector<TimelineSeries> LargestSeries(SeriesByKey&& series, size_t most, size_t steps) {
   std::vector<std::pair<double, TimelineSeries>> ranked;
   for (auto& [key, one] : series) {
@@ -124,7 +124,7 @@ std::vector<TimelineSeries> LargestSeries(SeriesByKey&& series, size_t most, siz
   return largest;
 }
 
-// What a thread did in a window.
+// The time of a thread in a window, by state.
 struct LaneTime {
   uint32_t thread = 0;
   LaneCategory state = LaneCategory::kOther;

@@ -29,7 +29,7 @@ void SeriesSlots::Remember(const std::vector<SeriesCandidate>& candidates, uint6
     ++known.windows;
     known.last_ns = now_ns;
     known.pid = candidate.pid;
-    // One that was taken for gone, since it was quiet for long, and is not.
+    // A series that was quiet for so long that it was taken for gone, and is not.
     if (!candidate.ended) known.ended_ns.reset();
     if (candidate.ended && !known.ended_ns) known.ended_ns = now_ns;
     if (!known.slot) known.label = candidate.label;
@@ -90,7 +90,7 @@ SeriesSlots::Decision SeriesSlots::Next(const std::vector<SeriesCandidate>& cand
   std::sort(newcomers.begin(), newcomers.end());
   for (const auto& [mean, index] : newcomers) {
     const Entry newcomer = known_.find(candidates[index].key);
-    // A pid that was used again, by a process of the same name: the old one has ended, whatever we were told.
+    // A process of the same name has used the pid again. The old process has ended, whatever was reported.
     for (Entry it = known_.begin(); it != known_.end(); ++it) {
       if (it->second.slot && it->second.label == newcomer->second.label) Free(it, decision);
     }

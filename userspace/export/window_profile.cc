@@ -31,7 +31,7 @@ const ProfileModel& ModelOf(const Window& window, WindowPart part) {
   return window.cpu;
 }
 
-// For each thread of the model whether it is meant.
+// For each thread of the model whether it is selected.
 std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& model, const HistorySelection& selection) {
   std::vector<bool> selected(model.threads.size(), true);
   if (selection.pid || selection.comm || selection.container) {
@@ -86,7 +86,7 @@ void WindowProfile::Add(const Window& window) {
     ModelSample sample = model.samples.at(row);
     if (!threads[sample.thread]) continue;
     if (view_ == ProfileView::kPause && sample.state != SampleState::kPaused) continue;
-    // One without a time is somewhere in the window; it counts where the window begins.
+    // An event without a time is somewhere in the window. It counts where the window begins.
     const uint64_t time = window.begin_unix_ns + (sample.time_ns == kNoTime ? 0 : sample.time_ns);
     if (time < selection_.from_unix_ns || time >= selection_.to_unix_ns) continue;
     sample.thread = copier.Thread(sample.thread);

@@ -10,11 +10,11 @@
 namespace clrsampler {
 namespace {
 
-// Where the agent listens, for a program that is started with the library.
+// The address of the agent, for a program that is started with the library.
 constexpr char kSocketVariable[] = "CLRSAMPLER_LIBRARY_SOCKET";
 
-// What nobody listens to. A function that takes fewer arguments than it is given is sound by the calling conventions of
-// x86-64 and arm64: the caller owns the place of the arguments.
+// The callbacks that nobody listens to. The calling conventions of x86-64 and arm64 allow a function that takes fewer
+// arguments than it is given: the caller owns the place of the arguments.
 Hresult Ignored(void*) { return kOk; }
 
 Hresult Query(void* object, const Guid* wanted, void** out) {
@@ -47,7 +47,7 @@ Hresult ProfilerDetachSucceeded(void*) {
   return kOk;
 }
 
-// The process ends. The runtime's interface may not be called any more; what is mapped goes with the process.
+// The process ends. The runtime's interface may not be called any more. Mapped memory goes with the process.
 Hresult Shutdown(void*) {
   TheSession().Mute();
   return kOk;

@@ -22,7 +22,8 @@ constexpr time_t kPatienceSeconds = 5;
 // How soon the runtime looks whether all calls have returned; it takes 300 ms at least.
 constexpr uint32_t kDetachMs = 300;
 
-// The socket lies beside the library itself: who could put another one there could have put another library there.
+// The socket lies beside the library itself. Anybody who could put another socket there could have put another library
+// there.
 int ConnectTo(const char* path, size_t length) {
   sockaddr_un address{};
   if (length == 0 || length >= sizeof address.sun_path) return -1;
@@ -93,7 +94,7 @@ Hresult Session::TakeRing() {
 }
 
 bool Session::MapRing(int memory) {
-  // A file that shrinks kills whoever writes behind its end.
+  // A write behind the end of a file that shrinks kills the process.
   const int seals = fcntl(memory, F_GET_SEALS);
   const off_t size = lseek(memory, 0, SEEK_END);  // older glibcs export no fstat
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || size < 0) return false;
@@ -127,7 +128,7 @@ void* Session::Watch(void* session) {
   } while (got > 0 || (got < 0 && errno == EINTR));
   self->Mute();
   CallSlot(self->info_, kSetEventMask2, self->config_.events_low & kImmutableLow, uint32_t{0});
-  // Where it is refused, because the program ends or a flag is immutable, the library stays and is silent.
+  // Where this is refused, because the program ends or a flag is immutable, the library stays and is silent.
   if (!Succeeded(CallSlot(self->info_, kRequestProfilerDetach, kDetachMs))) shutdown(self->socket_, SHUT_RDWR);
   return nullptr;
 }

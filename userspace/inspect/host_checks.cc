@@ -95,7 +95,7 @@ void CheckFeatures(const HostFacts& facts, Findings& findings) {
     if (feature.name == kFeatureBtf || feature.name == "kernel lockdown") continue;
     const std::string what = absl::StrCat("BPF: ", feature.name, feature.present ? "" : " is missing",
                                           feature.detail.empty() ? "" : absl::StrCat(" (", feature.detail, ")"));
-    // Where one that is not required is missing, something else is done without it.
+    // Where a feature that is not required is missing, another way is taken.
     if (feature.present || !feature.required) {
       Add(findings, FindingLevel::kPass, "bpf", what);
     } else {
@@ -173,7 +173,7 @@ void CheckReading(const HostFacts& facts, Findings& findings) {
 
 void CheckMemory(const HostFacts& facts, Findings& findings) {
   const std::string text = absl::StrCat("ring buffer: ", facts.ring_bytes >> 10, " KiB for ", facts.cpus, " CPUs");
-  // Half of what is left, which no system stands.
+  // No system copes with a ring that takes more than half of the available memory.
   const bool scarce = facts.available_bytes != 0 && facts.ring_bytes > facts.available_bytes / 2;
   Add(findings, scarce ? FindingLevel::kWarn : FindingLevel::kPass, "ring_memory",
       facts.available_bytes == 0 ? text

@@ -139,7 +139,7 @@ void CheckSocket(const ProcessFacts& facts, Findings& findings) {
 void CheckDirectory(const ProcessFacts& facts, Findings& findings) {
   if (!IsCoreClr(facts)) return;
   const DirectoryFacts& directory = facts.perf_map_directory;
-  // It only matters to those who write there.
+  // It only matters to users who write there.
   const FindingLevel trouble = PerfMapIsOn(facts) ? FindingLevel::kWarn : FindingLevel::kPass;
   const auto add = [&](absl::string_view what, absl::string_view fix) {
     Add(findings, trouble, "perf_map_directory", absl::StrCat("perf map directory ", directory.path, ": ", what),

@@ -67,7 +67,7 @@ EnvironmentFacts ReadEnvironment(const std::string& path) {
 
 bool MayWrite(const struct stat& status, uint32_t uid) {
   if (uid == 0 || (status.st_mode & S_IWOTH) != 0) return true;
-  // Whether the user is in the group is not known; it is not held against it.
+  // It is not known whether the user is in the group. This is not held against the socket.
   return status.st_uid == uid ? (status.st_mode & S_IWUSR) != 0 : (status.st_mode & S_IWGRP) != 0;
 }
 
@@ -99,7 +99,7 @@ NameFileFacts ReadNameFile(const Process& process, std::string path) {
   return facts;
 }
 
-// What the process's time namespace adds to CLOCK_BOOTTIME, in clock ticks.
+// The distance that the process's time namespace adds to CLOCK_BOOTTIME, in clock ticks.
 int64_t BootTimeOffsetTicks(const std::string& directory, int64_t hertz) {
   const auto text = ReadWholeFile(directory + "/timens_offsets", kMaxProcFileBytes);
   if (!text.ok()) return 0;

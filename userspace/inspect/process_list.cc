@@ -19,7 +19,7 @@ namespace clrsampler {
 bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) {
   const std::string directory = absl::StrCat(proc_root_, "/", pid);
   facts.pid = pid;
-  // Opening it is what the kernel refuses; the text itself is read by the process table.
+  // The kernel refuses to open it. The text itself is read by the process table.
   const absl::StatusOr<UniqueFd> maps = OpenForReading(directory + "/maps");
   if (absl::IsNotFound(maps.status())) return false;
   facts.readable = maps.status();

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-// By the assembler, which takes the files as they are. CMake says where they are, and that this file depends on them.
+// The assembler includes the files as they are. CMake says where they are, and that this file depends on them.
 __asm__(
     ".pushsection .rodata\n"
     ".global clrsampler_mcp_tools_begin\n"

@@ -65,7 +65,7 @@ absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<File
     return made;
   }
   if (errno != EEXIST) return ErrnoError(errno, path);
-  // O_NONBLOCK: a pipe that nobody reads must not hold us; a pipe is refused below where it is not ours to choose.
+  // O_NONBLOCK: a pipe that nobody reads must not block us. A pipe is refused below where we did not choose the name.
   const int flags = O_WRONLY | O_CLOEXEC | (guarded ? O_NOFOLLOW | O_NONBLOCK : O_CREAT);
   UniqueFd found(openat(folder.get(), name.c_str(), flags, 0600));
   if (!found.valid()) {

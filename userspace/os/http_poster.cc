@@ -20,11 +20,11 @@ namespace clrsampler {
 namespace {
 
 constexpr long kLongestRetrySeconds = 600;
-// Of the fields that are kept.
+// The most fields of an answer that are kept.
 constexpr size_t kMostFields = 16;
 constexpr size_t kMostFieldBytes = size_t{8} << 10;
 
-// What comes back, within bounds.
+// The answer, within bounds.
 struct Received {
   const PosterOptions& options;
   PostOutcome& outcome;
@@ -57,7 +57,7 @@ size_t ReceiveField(char* data, size_t size, size_t count, void* user) {
   return line.size();
 }
 
-// Asked about once a second, and after each piece; else than 0 ends the request.
+// This is asked about once a second, and after each piece. A value other than 0 ends the request.
 int MayGoOn(void* cancelled, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<const std::atomic<bool>*>(cancelled)->load() ? 1 : 0;
 }

@@ -48,7 +48,7 @@ void OnBusError(int, siginfo_t* info, void*) {
       return;
     }
   }
-  // Not ours: let it kill the process as it would have.
+  // The fault is not ours, so it kills the process as it would have.
   sigaction(SIGBUS, &previous_action, nullptr);
 }
 
@@ -122,9 +122,9 @@ absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t len
   MappedFile file;
   if (length == 0) return file;
   const uint64_t skew = offset % page_bytes;
-  // Shared, though nobody writes: the kernel puts the breakpoints of uprobes, ours or another tool's, into every
-  // private mapping of the file that could be executed (valid_vma, kernel/events/uprobes.c), and then they are what is
-  // read.
+  // The mapping is shared, though nobody writes. The kernel puts the breakpoints of uprobes, ours or another tool's,
+  // into every private mapping of the file that could be executed (valid_vma, kernel/events/uprobes.c). A private
+  // mapping would then read them.
   void* map = mmap(nullptr, length + skew, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset - skew));
   if (map == MAP_FAILED) return ErrnoError(errno, "mmap");
   file.map_ = map;
@@ -168,7 +168,7 @@ bool MappedFile::damaged() const {
 
 void MappedFile::Release() {
   if (map_ == nullptr) return;
-  // First: somebody else's mapping may get the addresses at once.
+  // This comes first: another mapping may get the addresses at once.
   if (guard_slot_ >= 0) {
     std::lock_guard<std::mutex> lock(views_mutex);
     views[guard_slot_].end.store(0, std::memory_order_release);

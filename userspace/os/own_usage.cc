@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 64 * 1024;
 
-// Of /proc/self/stat, fields from the third on: the second one, the name, may have spaces and brackets.
+// The fields of /proc/self/stat from the third one on. The second one, the name, may have spaces and brackets.
 std::vector<std::string> StatFields() {
   const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/stat", kMaxTextBytes);
   if (!text.ok()) return {};

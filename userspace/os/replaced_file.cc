@@ -49,7 +49,7 @@ absl::StatusOr<ReplacedFile> ReplacedFile::Open(const std::string& path) {
   const mode_t mode = exists ? old.st_mode & 07777 : 0666 & ~Umask();
   if (fchmod(file.fd_.get(), mode) != 0) return ErrnoError(errno, absl::StrCat("cannot write ", path));
   if (exists && (old.st_uid != geteuid() || old.st_gid != getegid())) {
-    // Only root can give a file to its old owner; whoever else may replace it owns the new one.
+    // Only root can give a file to its old owner. Any other user who may replace it owns the new one.
     [[maybe_unused]] const int given = fchown(file.fd_.get(), old.st_uid, old.st_gid);
   }
   return file;

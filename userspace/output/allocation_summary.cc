@@ -26,7 +26,7 @@ uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name
   return found == counts.end() ? 0 : found->second;
 }
 
-// How much of it was seen, and what the rest rests on.
+// The share of it that was seen, and the basis of the rest.
 std::string SeenText(const Account& account) {
   if (CountOf(account.events, "lost") > 0) return "more were, since events were lost";
   const uint64_t seen = CountOf(account.allocations, "bytes"), told = CountOf(account.allocations, "estimated_bytes");

@@ -123,7 +123,7 @@ class MethodText {
     }
   }
 
-  // Where a jump or call leads, if that is known: " (+00002b)", " (Shop.Order.Price)".
+  // The target of a jump or call, if it is known: " (+00002b)", " (Shop.Order.Price)".
   std::string Target(const ModelCode& body, absl::string_view text) const {
     const size_t at = text.rfind(' ');
     absl::string_view operand = at == absl::string_view::npos ? "" : text.substr(at + 1);

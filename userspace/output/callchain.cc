@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint64_t kMostCount = std::numeric_limits<int32_t>::max();  // crossgen2 reads Int32
 
-// Of a frame's MethodSymbol; empty: crossgen2 has no way to write it.
+// The name of a frame's MethodSymbol. Empty: crossgen2 has no way to write it.
 std::string CrossgenName(absl::string_view module, absl::string_view symbol) {
   const size_t join = symbol.rfind("::");
   if (join == absl::string_view::npos || join == 0 || absl::StrContains(symbol, "!")) return "";
@@ -48,7 +48,7 @@ class CallGraph {
     std::vector<uint32_t> method_of;
     for (const ModelFrame& frame : model.frames) method_of.push_back(MethodOf(frame, module));
     const std::vector<uint64_t> self = SelfWeights(model), total = TotalWeights(model, self);
-    // For each node the nearest one, itself or a caller, that is of a method.
+    // For each node the nearest node of a method: itself or a caller.
     std::vector<NodeIndex> nearest(model.nodes.size(), kRootNode);
     for (NodeIndex node = 1; node < model.nodes.size(); ++node) {
       const NodeIndex caller = nearest[model.nodes[node].parent];
@@ -77,7 +77,7 @@ class CallGraph {
   const std::vector<Method>& methods() const { return methods_; }
   size_t nameless() const { return nameless_.size(); }
 
-  // By caller; of each the most frequent callee first.
+  // By caller. The most frequent callee comes first.
   std::map<absl::string_view, std::vector<std::pair<uint64_t, absl::string_view>>> Calls() const {
     std::map<absl::string_view, std::vector<std::pair<uint64_t, absl::string_view>>> sorted;
     for (const auto& [call, count] : calls_) {

@@ -6,7 +6,7 @@
 namespace clrsampler {
 namespace {
 
-// Columns of numbers: the next levels make a page 3 % smaller in twice the time.
+// The content is columns of numbers. The next levels make a page 3 % smaller in twice the time.
 constexpr int kLevel = 4;
 constexpr size_t kPieceBytes = 3 << 14;  // of deflated data, in base64 without padding
 

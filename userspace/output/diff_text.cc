@@ -9,7 +9,7 @@
 namespace clrsampler {
 namespace {
 
-// Of the whole; changes are of the second recording's.
+// A share of the whole. Changes are shares of the second recording.
 double Percent(double weight, uint64_t total) { return 100 * weight / static_cast<double>(total); }
 
 }  // namespace

@@ -87,7 +87,7 @@ void Put(Json& fields, const ClrCollection& collection) {
   fields["generation"] = collection.generation;
   PutNumber(fields, "number", collection.number);
   PutText(fields, "type", collection.type);
-  // One that ends says no reason, and its number would read as one.
+  // An event that ends something has no reason, and its number would read as one.
   if (!collection.type.empty()) PutText(fields, "reason", GcReasonText(collection.reason));
 }
 void Put(Json& fields, const ClrAllocationTick& tick) {
@@ -146,7 +146,7 @@ Json FieldsOf(const LibraryRecord& record) {
   Json fields = Json::object();
   for (const LibraryField& field : LibraryFields(record)) Put(fields, field);
   if (record.kind != InprocessKind::kILToNativeMap) return fields;
-  // Of special places in IL the number is negative.
+  // Special places in IL have negative numbers.
   Json map = Json::array();
   for (const InprocessMapEntry& entry : record.map) {
     map.push_back({static_cast<int32_t>(entry.il_offset), entry.native_start, entry.native_end});

@@ -295,7 +295,7 @@ class FirefoxEncoder {
     Column(",\n  ", "stack", rows.size(), [&](size_t i) { NumberOr("null", int64_t{samples.stack[rows[i]]} - 1); });
     Column(",\n  ", "weight", rows.size(),
            [&](size_t i) { out_.Raw(WeightText(meta.unit, samples.weight_of(rows[i]))); });
-    // How busy a thread is: it had the CPU for as long as its samples stand for, and not between them.
+    // The CPU use of a thread: it had the CPU for as long as its samples stand for, and not between them.
     if (meta.unit == WeightUnit::kSamples && meta.period_ns > 0) {
       Numbered(",\n  ", "threadCPUDelta", rows.size(),
                [&](size_t i) { return samples.weight_of(rows[i]) * meta.period_ns; });

@@ -42,9 +42,9 @@ FrameSuffix SuffixOf(ModelFrameKind kind) {
 // Flushed at this size; a write call for each line would cost more than making it.
 constexpr size_t kChunkBytes = 256 * 1024;
 
-// Distinct texts of frames and processes, and where a line stands that has one of them at some place while the lines
-// are equal up to there: with nothing behind it, or with further frames. Both, because "a b" comes between "a" and
-// "a;c".
+// Distinct texts of frames and processes, and the place of a line that has one of them at some place while the lines
+// are equal up to there. A text comes with nothing behind it, or with further frames. Both are needed, because "a b"
+// comes between "a" and "a;c".
 class LineTexts {
  public:
   uint32_t Add(const std::string& text) {
@@ -61,7 +61,7 @@ class LineTexts {
       const absl::string_view x = text(a), y = text(b);
       const size_t common = std::min(x.size(), y.size());
       if (const int order_of_common = x.substr(0, common).compare(y.substr(0, common))) return order_of_common < 0;
-      // What follows the shorter one: its line's end, a ';', or more of the longer one, which holds no ';'.
+      // The character behind the shorter one: its line's end, a ';', or more of the longer one, which holds no ';'.
       const auto next = [&](absl::string_view t, uint32_t key) {
         return t.size() > common ? static_cast<int>(static_cast<unsigned char>(t[common])) : key % 2 == 0 ? -1 : ';';
       };
@@ -81,7 +81,8 @@ class LineTexts {
   std::vector<uint32_t> ranks_;
 };
 
-// The model's tree, once for each process and only as far as it has samples of it; below one node without a text.
+// The model's tree, once for each process, and only as far as the process has samples of it. It stands below one node
+// without a text.
 class LineTree {
  public:
   // Rows from `second` on count in the second column.
@@ -115,7 +116,7 @@ class LineTree {
 
   static constexpr uint32_t kTop = 0;
   uint32_t text(uint32_t node) const { return texts_[node]; }
-  // Of samples that end here, by column.
+  // The weights of samples that end here, by column.
   const std::array<uint64_t, 2>& weights(uint32_t node) const { return weights_[node]; }
   std::span<const uint32_t> callees(uint32_t node) const {
     return std::span(children_).subspan(begins_[node], begins_[node + 1] - begins_[node]);
@@ -291,7 +292,7 @@ absl::Status FoldedWriter::Write(const ProfileModel& model, const OutputSink& si
 }
 
 absl::Status WriteFoldedDiff(const ProfileDiff& diff, const OutputSink& sink) {
-  // As a model whose rows are the stacks of the one profile, and then those of the other.
+  // The result is a model whose rows are the stacks of the one profile, and then those of the other.
   ProfileModelBuilder builder;
   std::vector<FrameIndex> frames;
   for (const MethodChange& method : diff.methods) {

@@ -17,14 +17,15 @@ namespace clrsampler {
 namespace {
 
 constexpr absl::string_view kPlaces[] = {"@PROFILE@", "@LANES@", "@TIMES@"};  // in this order
-// Of a page, unless its stacks alone are more; and what times may have even then.
+// The most bytes of a page, unless its stacks alone are more. Times may have the least room even then.
 constexpr size_t kMostPageBytes = 15'000'000, kLeastTimesBytes = 2'000'000;
 
 struct PackedTimes {
   std::string lanes, stacks;
 };
 
-// Of the stacks as fine as they fit, and where that is not by the second, those of the lanes by the second as well.
+// The times of the stacks, as fine as they fit. Where that is not by the second, the lanes have theirs by the second as
+// well.
 absl::StatusOr<PackedTimes> PackTimes(const ProfileModel& model, const HtmlCells& cells, size_t room) {
   if (cells.of_row.empty()) return PackedTimes();
   const auto pack = [&](std::span<const uint32_t> steps, size_t most) {

@@ -69,7 +69,7 @@ struct PageLine {
   LineKind kind;
 };
 
-// What a node is of: a frame with one of its lines.
+// A node's frame with one of its lines.
 struct PageSpot {
   uint32_t frame;
   uint32_t line;  // index of a PageLine and one more; 0: not known
@@ -112,7 +112,7 @@ class Tables {
     for (size_t node = 1; node < model.nodes.size(); ++node) {
       nodes[node] = NodeOf(nodes[model.nodes[node].parent], spots[model.nodes[node].frame]);
     }
-    // Of two recordings the code is not the same.
+    // Two recordings do not have the same code.
     for (const ModelCode& code : model.code) {
       if (!compared) code_frames_.push_back(FrameOf(model, model.frames[code.frame]));
     }
@@ -145,7 +145,7 @@ class Tables {
     for (uint32_t& cell : cell_of_row_) cell = place[cell];
   }
 
-  // Of the profile that was added last.
+  // The cells of the profile that was added last.
   HtmlCells CellsOfRows() && {
     HtmlCells cells{std::move(cell_of_row_), cells_.size(), {}, 0};
     std::vector<uint32_t> kinds(nodes_.size(), 0);  // of the work at each node
@@ -228,10 +228,10 @@ class Tables {
   static constexpr uint32_t kRoot = UINT32_MAX;
   static constexpr double kNeverMarked = 1e12;
 
-  // The dispersion of each frame's counts, as its method's. Of what has moved it is so large that nothing is marked:
-  // the page judges stacks and methods by it, and knows nothing of inlining.
+  // The dispersion of each frame's counts is that of its method. A method that has moved gets such a large one that
+  // nothing is marked. The page judges stacks and methods by it, and knows nothing of inlining.
   void WriteNoise(const ProfileDiff& diff, JsonStream& json) const {
-    // As the comparison tells methods apart: by name, and the kernel's from all others.
+    // Methods are told apart as in the comparison: by name, and the kernel's from all others.
     absl::flat_hash_map<std::pair<absl::string_view, bool>, const MethodChange*> methods;
     for (const MethodChange& method : diff.methods) {
       methods[{method.name, method.kind == ModelFrameKind::kKernel}] = &method;
@@ -388,7 +388,7 @@ void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, Jso
                                         {"command", meta.command},
                                         {"creator", meta.creator}};
   json.Raw("\"about\":").Value(about).Raw(",\n");
-  // As text: whatever a file said its account is, it can't end ours early.
+  // It is written as text. Whatever a file says in its account, it can't end ours early.
   if (!meta.account_json.empty()) json.Raw("\"account\":").String(meta.account_json).Raw(",\n");
   if (comparison == nullptr) return;
   const std::string& before = comparison->before.meta.account_json;

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-// By the assembler, which takes the file as it is, for any architecture: an array of 200,000 numbers would take a
-// compiler seconds. CMake says where the page is, and that this file depends on it.
+// The assembler includes the file as it is, for any architecture. A compiler would take seconds for an array of 200,000
+// numbers. CMake says where the page is, and that this file depends on it.
 __asm__(
     ".pushsection .rodata\n"
     ".global clrsampler_html_page_begin\n"

@@ -23,7 +23,7 @@ void AppendVarint(uint64_t value, std::string& out) {
   out.push_back(static_cast<char>(value));
 }
 
-// What has a time, cell by cell, and in the order of the times in each.
+// The rows that have a time, cell by cell, and in the order of the times in each cell.
 class TimedCells {
  public:
   TimedCells(const SampleColumns& samples, std::span<const uint32_t> cell_of_row, size_t cells) : begin_(cells + 1, 0) {
@@ -82,7 +82,7 @@ struct Columns {
   std::string head, counts, steps, weights;
 };
 
-// Of each `every`th cell.
+// The columns of each `every`th cell.
 Columns Encode(const TimedCells& cells, uint32_t units, size_t every) {
   std::vector<uint32_t> counts, order;
   uint64_t entries = 0;

@@ -38,8 +38,8 @@ bool FitsALine(absl::string_view symbol) {
          std::none_of(symbol.begin(), symbol.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
 }
 
-// A name for people that is the linker's as well. None is that we have put a text to ("[native: no symbols libc.so.6]",
-// "libc.so.6!0x3d0b60", "malloc@plt") or demangled ("Shop::Total", "Shop.Order.Total").
+// A name for people that is the linker's as well. Names that carry our text are none ("[native: no symbols libc.so.6]",
+// "libc.so.6!0x3d0b60", "malloc@plt"). Demangled names are none either ("Shop::Total", "Shop.Order.Total").
 bool IsLinkerName(absl::string_view name, ModelFrameKind kind) {
   return name.find_first_of("[!@(") == absl::string_view::npos && !absl::StrContains(name, "::") &&
          (kind != ModelFrameKind::kAot || !absl::StrContains(name, "."));

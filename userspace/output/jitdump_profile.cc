@@ -21,9 +21,10 @@ namespace {
 constexpr uint32_t kElfX64 = 62, kElfArm64 = 183;  // e_machine
 constexpr size_t kMaxNameBytes = JitdumpParser::kMaxNameBytes / 2;
 constexpr size_t kMaxFileNameBytes = 4096;  // PATH_MAX
-// Bodies with more of it, which no compiler makes, have no lines.
+// Bodies with more code than any compiler makes have no lines.
 constexpr size_t kMaxDebugInfoBytes = JitdumpParser::kMaxRecordBytes / 2;
-// To readers of the format "as that of the entry before"; perf takes it for a name, so it is never written.
+// To readers of the format this means "the same as in the entry before". perf takes it for a name, so it is never
+// written.
 constexpr absl::string_view kSameFile = "\xff";
 
 constexpr char kHint[] = "sudo clrsampler --pid PID -o x.jitdump records one process with its code";
@@ -42,7 +43,7 @@ absl::Status CheckCode(const ProfileModel& model) {
   return absl::OkStatus();
 }
 
-// Without what would end it early, or break the lines of who prints it.
+// The text without characters that would end it early, or break the lines of a program that prints it.
 std::string OnOneLine(absl::string_view text, size_t most_bytes) {
   std::string line(text.substr(0, most_bytes));
   std::replace_if(
@@ -65,7 +66,7 @@ std::vector<JitdumpDebugEntry> DebugEntries(const ProfileModel& model, const Mod
     absl::string_view name = model.text(at.file);
     const bool usable = !name.empty() && name.size() <= kMaxFileNameBytes && name != kSameFile &&
                         name.find('\0') == absl::string_view::npos;
-    // In what has no line, the file of the line before stays.
+    // Code that has no line keeps the file of the line before.
     if (!usable || at.line == 0) name = file;
     if (name.empty()) continue;  // nothing to end
     const uint32_t line = usable ? at.line : 0;
@@ -83,7 +84,7 @@ absl::StatusOr<std::vector<FrameStep>> StepsOf(const ModelCode& code, const Mode
   return FrameStepsOfArm64(AsBytes(part.bytes), AsBytes(code.bytes).subspan(part.begin, part.end - part.begin));
 }
 
-// Of all parts that have some that can be read; nullopt: of none.
+// The unwind data of all parts that have some that can be read. nullopt: there is none.
 std::optional<EhFrame> UnwindingOf(const ModelCode& code, SearchTable table) {
   const FrameMachine machine = code.machine == CodeMachine::kX64 ? FrameMachine::kX64 : FrameMachine::kArm64;
   const auto code_bytes = static_cast<uint32_t>(code.bytes.size());
@@ -92,7 +93,7 @@ std::optional<EhFrame> UnwindingOf(const ModelCode& code, SearchTable table) {
     absl::StatusOr<std::vector<FrameStep>> steps = StepsOf(code, part);
     if (!steps.ok()) continue;
     FrameFunction function{part.begin, part.end, *std::move(steps)};
-    // Alone, so that one that does not fit takes no other one with it.
+    // Each is written alone, so that one that does not fit takes no other one with it.
     if (WriteEhFrame(machine, code_bytes, {&function, 1}).ok()) {
       parts.push_back(std::move(function));
     }
@@ -103,7 +104,7 @@ std::optional<EhFrame> UnwindingOf(const ModelCode& code, SearchTable table) {
   return *std::move(frame);
 }
 
-// When each body begins to count, as JitdumpProfileWriter says; in that order.
+// The moment when each body begins to count, as JitdumpProfileWriter says, in that order.
 std::vector<std::pair<uint64_t, const ModelCode*>> Stamped(const ProfileModel& model) {
   std::vector<const ModelCode*> bodies;
   for (const ModelCode& code : model.code) bodies.push_back(&code);
@@ -136,8 +137,9 @@ std::vector<uint64_t> Begins(const ProfileModel& model) {
   return begins;
 }
 
-// How much of a body's frames is said to lie in memory behind it. None of it does; but perf with libunwind reads only
-// what is mapped. Where another body begins there it would lose its name to that, so there it is nothing.
+// The number of bytes of a body's frames that is said to lie in memory behind it. None of them do, but perf with
+// libunwind reads only mapped memory. Another body that begins there would lose its name to these bytes, so the number
+// is 0 there.
 uint64_t MappedBytes(const std::vector<uint64_t>& begins, const ModelCode& code, uint64_t frame_bytes) {
   const auto next = std::upper_bound(begins.begin(), begins.end(), code.address);
   const uint64_t taken = (code.bytes.size() + 7) / 8 * 8 + frame_bytes;
@@ -150,8 +152,8 @@ struct Unwinding {
   uint64_t mapped_bytes = 0;
 };
 
-// libunwind would take the next body's code for the table that is not mapped. What it finds there ends the stack, or
-// lets it go on by the frame pointer. Without a table it always goes on.
+// libunwind would take the next body's code for the table that is not mapped. The bytes there make it end the stack, or
+// go on by the frame pointer. Without a table it always goes on.
 std::optional<Unwinding> UnwindingOf(const std::vector<uint64_t>& begins, const ModelCode& code) {
   std::optional<EhFrame> frame = UnwindingOf(code, SearchTable::kWritten);
   if (!frame) return std::nullopt;

@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kFirstRecord = 0x20;  // behind the header of a .mipraw file
 constexpr uint64_t kRecordBytes = 8;     // of a function without blocks
 
-// Of profiles that count time one for each 10 ms, so that they add up with those of recordings. At least 1: a function
-// that was only seen waiting for what it had called ran before.
+// The number of samples in a weight. Profiles that count time get one for each 10 ms, so that they add up with those of
+// recordings. It is at least 1: a function that was only seen waiting for a callee ran before.
 uint64_t SamplesOf(WeightUnit unit, uint64_t weight) {
   const uint64_t of_sample = unit == WeightUnit::kNanoseconds    ? 10'000'000
                              : unit == WeightUnit::kMicroseconds ? 10'000

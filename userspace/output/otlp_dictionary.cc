@@ -15,7 +15,7 @@ using protozero::pbf_builder;
 constexpr size_t kLinkBytes = 2;        // the table of links, which holds its zero value only
 constexpr size_t kAroundBytes = 1 + 5;  // the most there is around a dictionary: a tag and a length
 
-// A field of a message with so many bytes: a tag of one byte, a length, and these.
+// The bytes of a message's field with so many bytes: a tag of one byte, a length, and the field.
 size_t FieldBytes(size_t bytes) { return 1 + static_cast<size_t>(protozero::length_of_varint(bytes)) + bytes; }
 
 absl::string_view FrameType(ModelFrameKind kind) {

@@ -112,7 +112,7 @@ void OtlpRequest::Add(size_t model, size_t row, const OtlpResource& resource, co
   const auto [samples, first_of_kind] = profiles->second.try_emplace({kind, meta.start_unix_ns, meta.duration_ns});
   if (first_of_kind) {
     bytes_ += kProfileBytes;
-    // Its texts are in the dictionary from now on, so that they count.
+    // Its texts are in the dictionary from now on, so they count.
     (void)dictionary_.ValueType(kind.type, kind.unit);
     if (kind.period > 0) (void)dictionary_.ValueType(kind.period_type, kind.period_unit);
   }

@@ -25,7 +25,8 @@ bool IsManaged(const ModelFrame& frame) {
   }
 }
 
-// Folded text knows the kind of managed frames alone, and other programs know none: there any frame may be managed.
+// Folded text knows the kind of managed frames alone. Text of other programs knows no kinds: any frame there may be
+// managed.
 bool MayBeOwn(const ProfileModel& model, const ModelFrame& frame, bool knows_kinds) {
   if (!IsManaged(frame) && (knows_kinds || frame.kind != ModelFrameKind::kUnknown)) return false;
   return !IsOfLibraries(model.text(frame.name));

@@ -57,7 +57,7 @@ uint64_t NanosecondsOf(WeightUnit unit) {
   return 0;
 }
 
-// What the weights of the samples are.
+// The counter that the weights of the samples belong to.
 std::string PrimaryCounter(const ProfileMeta& meta) {
   using perfetto::Counter, perfetto::CounterUnit;
   std::string counter;
@@ -161,7 +161,7 @@ class PerfettoEncoder {
     return defaults;
   }
 
-  // What the viewer shows of the trace as a whole.
+  // The description that the viewer shows of the trace as a whole.
   void WriteDescription() {
     std::string attributes;
     pbf_builder<perfetto::Attributes> out(attributes);
@@ -210,7 +210,7 @@ class PerfettoEncoder {
     });
   }
 
-  // What the thread of that sample waited for; nullopt: it did not, or the sample is a sum of many waits.
+  // The kind of wait of that sample's thread. nullopt: it did not wait, or the sample is a sum of many waits.
   std::optional<WaitKind> WaitOf(uint32_t row) const {
     if (model_.samples.time_of(row) == kNoTime) return std::nullopt;
     for (NodeIndex node = model_.samples.stack[row]; node != kRootNode; node = model_.nodes[node].parent) {

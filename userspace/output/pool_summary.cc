@@ -18,16 +18,16 @@
 namespace clrsampler {
 namespace {
 
-// What every worker's stack begins with, unless the awaiters of its work stand there.
+// The method that every worker's stack begins with, unless the awaiters of its work stand there.
 constexpr absl::string_view kWorkerStart = "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart";
-// How the runtime calls these threads.
+// The name that the runtime gives to these threads.
 constexpr absl::string_view kWorkerName = ".NET TP Worker";
-// Where they wait for work, and spin for it first.
+// The methods in which they wait for work, and spin for it first.
 constexpr absl::string_view kIdle = "System.Threading.LowLevelLifoSemaphore.Wait";
-// Later than this after the beginning a worker that shows up is new.
+// A worker that shows up later than this after the beginning is new.
 constexpr uint64_t kComesAfterNs = 500'000'000;
 constexpr double kBlockedShare = 0.9;
-// Of all workers, so that the pool counts as starved.
+// If this share of all workers waits, the pool counts as starved.
 constexpr double kStarvedShare = 0.8;
 
 struct Worker {
@@ -66,8 +66,8 @@ void Add(const FrameTable& frames, std::span<const FrameId> stack, const SampleL
   }
 }
 
-// Nobody has time for new work. Either the pool knows, and lets more workers come, one after the other; or work is left
-// lying.
+// No worker has time for new work. Either the pool knows, and lets more workers come, one after the other. Or work is
+// left lying.
 bool IsStarved(const PoolSummary& summary) {
   if (summary.idle != 0 ||
       static_cast<double>(summary.blocked) < kStarvedShare * static_cast<double>(summary.workers)) {

@@ -26,7 +26,7 @@ using protozero::pbf_builder;
 
 constexpr size_t kChunkBytes = 256 * 1024;
 
-// The format's own table of texts: the model's, as far as they are needed, and a few more.
+// The format's own table of texts: those of the model, as far as they are needed, and a few more.
 class PprofStrings {
  public:
   PprofStrings() { Add(""); }
@@ -112,7 +112,7 @@ class PprofEncoder {
               : meta.view == ProfileView::kOffCpu       ? pprof::kOffCpu
               : meta.view == ProfileView::kWall         ? pprof::kWall
                                                         : "cpu";
-      // Of waits the format's users expect nanoseconds.
+      // The format's users expect waits in nanoseconds.
       waits_ = meta.unit == WeightUnit::kMicroseconds &&
                (meta.view == ProfileView::kOffCpu || meta.view == ProfileView::kWall);
       WriteValueType(pprof::Profile::kSampleType, shown, WeightUnitText(waits_ ? WeightUnit::kNanoseconds : meta.unit));

@@ -103,7 +103,7 @@ void Column(absl::string_view before, absl::string_view name, size_t size, Value
   out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(size, [&](size_t i) { out.Number(value(i)); });
 }
 
-// What the numbers of later tables stand for.
+// The meaning of the numbers in later tables.
 void WriteWords(const ProfileModel& model, bool lines, JsonStream& out) {
   out.Raw(",\n\"frame_kinds\": ").Array(kModelFrameKindCount, [&](size_t i) {
     out.String(ModelFrameKindText(static_cast<ModelFrameKind>(i)));

@@ -13,7 +13,7 @@
 namespace clrsampler {
 namespace {
 
-// A name may be a kilobyte of type arguments. What is cut off is said by the last character.
+// A name may be a kilobyte of type arguments. The last character shows that something is cut off.
 constexpr size_t kMaxNameCharacters = 160;
 
 std::string Shortened(const std::string& text) {
@@ -59,7 +59,8 @@ void AddRow(ReportTable& table, ReportRow row) {
 }
 
 bool LeaveOutLeast(Report& report) {
-  // First rows of tables stay as long as others can go, then sentences, and then whole tables but the first one.
+  // First rows of tables stay the longest. Other rows go before them, then sentences, and then whole tables but the
+  // first one.
   ReportTable* least = nullptr;
   double tells = std::numeric_limits<double>::max();
   for (ReportTable& table : report.tables) {

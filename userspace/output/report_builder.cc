@@ -25,7 +25,7 @@ namespace {
 
 bool HasWaits(ProfileView view) { return view == ProfileView::kOffCpu || view == ProfileView::kWall; }
 
-// Of wall time: stacks without a mark of a wait. A 1 for each such row.
+// Rows of wall time that ran: their stacks have no mark of a wait. Each such row has a 1.
 std::vector<uint8_t> RunningRows(const ProfileModel& model) {
   std::vector<uint8_t> waits(model.nodes.size());
   for (NodeIndex node = 1; node < model.nodes.size(); ++node) {
@@ -42,7 +42,7 @@ void Append(std::vector<ReportTable> more, std::vector<ReportTable>& tables) {
   tables.insert(tables.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// Of views that blame methods with times: pauses, delays, compilations, waits for locks.
+// The tables of views that blame methods with times: pauses, delays, compilations, waits for locks.
 std::vector<ReportTable> BlamedTables(const ProfileModel& model) {
   const std::string view(ProfileViewText(model.meta.view));
   ReportTable self = SelfTable(model);
@@ -58,7 +58,7 @@ bool TellsRuntimeEvents(ProfileView view) {
   return view == ProfileView::kPause || view == ProfileView::kSuspendDelay || view == ProfileView::kJit;
 }
 
-// What one of the profiles keeps of its runtime's events. Where none has any, that is said once.
+// The tables of the runtime's events that one of the profiles keeps. If none has any, that is said once.
 std::vector<ReportTable> EventTables(std::span<const ProfileModel* const> models) {
   const auto has_events = [](const ProfileModel* model) { return !model->events.empty(); };
   const auto found = std::find_if(models.begin(), models.end(), has_events);
@@ -77,17 +77,17 @@ struct Change {
   bool own = false;  // a method of the program
 };
 
-// Largest first. Of a chain of callers that changed alike, those of the program come first.
+// The largest change comes first. In a chain of callers that changed alike, methods of the program come first.
 void SortChanges(std::vector<Change>& changes) {
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.size != b.size ? a.size > b.size : a.own && !b.own;
   });
 }
 
-// What two recordings of other lengths have in common is shares.
+// Shares are what two recordings of different lengths have in common.
 Change ChangeOf(const MethodChange& method, const ProfileDiff& diff) {
   const auto after = static_cast<double>(std::max<uint64_t>(diff.total_after, 1));
-  // By the weight that changed more clearly.
+  // The weight that changed more clearly is taken.
   const bool by_total = !method.self.significant && method.total.significant;
   const WeightChange& weight = by_total ? method.total : method.self;
   const double change = weight.change / after;

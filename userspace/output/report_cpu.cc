@@ -19,7 +19,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kPathFrames = 5;      // the innermost ones are shown
-constexpr uint64_t kRestCounts = 100;  // what is in no method of the program is said from a hundredth of the whole on
+constexpr uint64_t kRestCounts = 100;  // code in no method of the program is listed from a hundredth of the whole on
 constexpr double kPathCounts = 0.05;   // of the whole: paths with less are left out
 
 uint64_t WeightOf(const std::vector<uint64_t>& weights) {

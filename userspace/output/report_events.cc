@@ -20,7 +20,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kFramesEach = 3;
-// Rates at which events begin to be what a program's time goes into.
+// The rates from which events begin to take a share of a program's time.
 constexpr double kManyMegabytesASecond = 200;
 constexpr double kManyExceptionsASecond = 200;
 
@@ -28,7 +28,7 @@ double SecondsOf(const ProfileModel& model) { return static_cast<double>(model.m
 
 double Rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
-// How much of it probes saw; the rest is an estimate. Empty: all, or the file does not say.
+// The share of it that probes saw. The rest is an estimate. Empty: all, or the file does not say.
 std::string SeenText(const ProfileModel& model, const char* group, const char* seen_key, const char* estimated_key) {
   const AccountNumbers account(model);
   const uint64_t seen = account.Count(group, seen_key), estimated = account.Count(group, estimated_key);

@@ -82,7 +82,7 @@ std::string Fit(Report report, size_t budget, const std::function<std::string(co
     std::string text = write(report);
     const size_t characters = CountCharacters(text);
     if (characters <= budget || !LeaveOutLeast(report)) return text;
-    // Far from the end many rows go at once. What is said of them takes less than they did.
+    // Far from the limit many rows go at once. The note about them takes less room than they did.
     const auto rows = [&] {
       size_t all = 0;
       for (const ReportTable& table : report.tables) all += table.rows.size();

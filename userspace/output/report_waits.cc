@@ -22,7 +22,7 @@
 namespace clrsampler {
 namespace {
 
-// What threads wait for each other for.
+// The kinds of waits in which threads wait for each other.
 bool IsLock(absl::string_view kind) {
   switch (WaitKindOf(kind).value_or(WaitKind::kOther)) {
     case WaitKind::kMonitor:
@@ -37,12 +37,12 @@ bool IsLock(absl::string_view kind) {
   }
 }
 
-// Of the weights of a profile.
+// The scale of a profile's weights.
 struct Scale {
   uint64_t unit_ns;
   double seconds;  // 0: not known
 
-  // Weights in a file of strangers may add up to more than there are nanoseconds.
+  // Weights in a foreign file may add up to more than there are nanoseconds.
   uint64_t Ns(uint64_t weight) const {
     return std::min(weight, std::numeric_limits<uint64_t>::max() / unit_ns) * unit_ns;
   }
@@ -111,7 +111,7 @@ ReportTable SiteTable(const WaitSummary& summary, const Scale& scale, bool locks
   return table;
 }
 
-// What the account keeps of the pool's own fields. nullopt: it has none, or they fit no pool.
+// The pool's own fields that the account keeps. nullopt: it has none, or they fit no pool.
 std::optional<PoolNumbers> PoolNumbersOf(const AccountNumbers& account) {
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   const char* const group = kPoolNumbersKey;
@@ -145,7 +145,7 @@ ReportTable PoolTable(const PoolSummary& summary, double seconds) {
   return table;
 }
 
-// How much of the time is an estimate, by the account of the run.
+// The share of the time that is an estimate, by the account of the run.
 std::string EstimatedText(const ProfileModel& model) {
   const AccountNumbers account(model);
   if (!account.Has("waits")) return "";

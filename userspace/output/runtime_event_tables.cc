@@ -15,7 +15,7 @@ namespace {
 
 uint64_t EndOf(const ModelEvent& event) { return event.time_ns + std::min(event.duration_ns, kNoTime - event.time_ns); }
 
-// Compilations nest on one thread. Of each event the time without those that it contains.
+// Compilations nest on one thread. This is each event's time without the events that it contains.
 std::vector<uint64_t> OwnTimes(const std::vector<ModelEvent>& events) {
   std::vector<uint64_t> own(events.size());
   absl::flat_hash_map<ThreadIndex, std::vector<size_t>> open_by_thread;  // innermost last

@@ -96,7 +96,7 @@ std::string StatsJson(const Account& account, const PoolAccount& pool) {
   json["processes"] = Processes(account);
   json["memory"] = account.memory;
   if (!account.pdbs.empty()) json["lines"] = Lines(account);
-  // What a run did not do has no counts.
+  // Actions that a run did not take have no counts.
   const auto add = [&](const char* key, const auto& counts) {
     if (!counts.empty()) json[key] = counts;
   };

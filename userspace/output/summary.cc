@@ -84,7 +84,7 @@ std::string LinesText(const Account& account) {
   return absl::StrCat(text, " (--pdb-path, --symbol-server)");
 }
 
-// Which server would name the runtime's functions; empty where few are nameless, or servers were asked.
+// The server that would name the runtime's functions. Empty where few are nameless, or servers were asked.
 std::string NamelessRuntimeText(const Account& account, const HottestMethods& hottest) {
   if (hottest.total == 0 || !account.symbol_server.empty()) return "";
   const double share = static_cast<double>(hottest.nameless_runtime) / static_cast<double>(hottest.total);

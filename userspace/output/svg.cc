@@ -107,7 +107,7 @@ class Picture {
     std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return process(a) < process(b); });
     const bool several = !rows.empty() && process(rows.front()) != process(rows.back());
 
-    // Boxes of the model's nodes for the process at hand; the root's box is never in there, so 0 is free.
+    // Boxes of the model's nodes for the process at hand. The root's box is never in there, so 0 is free.
     std::vector<uint32_t> own(model.nodes.size(), 0), seen, path;
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint32_t row = rows[i];

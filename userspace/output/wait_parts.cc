@@ -14,7 +14,7 @@ bool IsManaged(const Frame& frame) {
   return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
 }
 
-// What stands between brackets; empty: nothing does.
+// The text between brackets. Empty: there is none.
 absl::string_view Unbracketed(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return {};
   return text;
@@ -24,7 +24,7 @@ absl::string_view MarkText(const Frame& frame) {
   return frame.kind == FrameKind::kMark ? Unbracketed(frame.text) : absl::string_view();
 }
 
-// Of the text between the brackets.
+// Whether the text between the brackets tells of a wait.
 bool SaysWait(absl::string_view text) { return absl::StartsWith(text, "waits ") || WaitKindOf(text).has_value(); }
 
 }  // namespace

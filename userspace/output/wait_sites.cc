@@ -31,7 +31,7 @@ std::vector<NodeIndex> Path(const ProfileModel& model, NodeIndex leaf) {
   return path;
 }
 
-// Of the functions before place `end`, outermost first.
+// A method among the functions before place `end`, outermost first.
 std::string OwnMethod(const ProfileModel& model, const std::vector<NodeIndex>& path, size_t end) {
   const ModelFrame* managed = nullptr;
   for (size_t i = end; i-- > 0;) {

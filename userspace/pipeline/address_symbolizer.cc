@@ -42,7 +42,7 @@ class AddressSymbolizerImpl : public AddressSymbolizer {
         process_(table_.FindOrScan(pid, 0)) {}
 
   std::vector<Frame> Name(std::span<const uint64_t> addresses) override {
-    // Twice: what may be freed meanwhile counts only where it was seen before and after.
+    // This is done twice: code that may be freed meanwhile counts only where it was seen before and after.
     symbolizer_.Observe(process_, {addresses, {}, clock_.Now()});
     const MonotonicTime time = clock_.Now();
     symbolizer_.Observe(process_, {addresses, {}, clock_.Now()});
@@ -99,7 +99,7 @@ class AddressSymbolizerImpl : public AddressSymbolizer {
   }
 
  private:
-  // Questions about native code that wait are bounded, below that of addresses here.
+  // The number of questions about native code that wait is bounded, below that of addresses here.
   static constexpr size_t kAskedAtOnce = 8192;
 
   void AskForLines(std::span<const uint64_t> addresses) {

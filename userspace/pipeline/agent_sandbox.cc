@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<std::string>> EnterAgentSandbox(const RecordOptions& 
   needs.restricted_perf_events = PerfEventsTakeSysAdmin();
   if (EventsFor(options).any()) {
     needs.old_probes = UprobeAttachType() == 0;
-    // It is tried in processes, which can't be started any more. The answer is kept.
+    // It is tried in processes, which can't be started any more. So the answer is kept.
     (void)CheckReturnProbes();
   }
   RaiseLockedMemoryLimit();

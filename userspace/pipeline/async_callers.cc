@@ -72,13 +72,13 @@ AsyncCallers::Suspended AsyncCallers::SuspendedAt(RuntimeMemory& runtime, uint64
   return helper ? Suspended::kHelper : Suspended::kMethod;
 }
 
-// What the code is to async methods.
+// The role of the code for async methods.
 const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess& of, const UserFrame& frame) {
   static const Code* const kNone = new Code();
   if (const auto known = of.code.find(frame.lookup_address); known != of.code.end()) return *known->second;
   RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
   const std::optional<ManagedCode> found = runtime == nullptr ? std::nullopt : runtime->Find(frame.lookup_address);
-  // What can be freed may be something else the next time.
+  // Code that can be freed may be something else the next time.
   if (!found || found->transient) return *kNone;
   Code code;
   if (IsResumer(found->name)) {
@@ -92,7 +92,7 @@ const AsyncCallers::Code& AsyncCallers::CodeAt(const Process& process, OfProcess
   return *(of.code[frame.lookup_address] = std::make_unique<const Code>(std::move(code)));
 }
 
-// The innermost one: what stands above it on the same stack has only ended, and with that resumed it.
+// The innermost one counts. Methods above it on the same stack have only ended, and resumed it by that.
 std::optional<AsyncCallers::Resumed> AsyncCallers::FindResumed(const Process& process, OfProcess& of,
                                                                const UserStack& user, const NamedStack& named,
                                                                MonotonicTime time) {
@@ -141,7 +141,7 @@ bool AsyncCallers::MayResume(FrameId frame) {
 
 std::optional<AsyncChain> AsyncCallers::ChainOf(const OfProcess& of, const RawStack& raw, const UserStack& user,
                                                 const Resumed& resumed) {
-  // Each of its frames is where the unwinder has found it by exact data, and nothing is in doubt there.
+  // The unwinder has found each of its frames by exact data, and nothing is in doubt there.
   for (size_t i = resumed.method; i <= resumed.resumer; ++i) {
     if (user.frames[i].doubt != FrameDoubt::kNone || user.frames[i].sp == 0) return std::nullopt;
   }

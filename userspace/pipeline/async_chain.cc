@@ -8,8 +8,8 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kWord = sizeof(uint64_t);
-// Where a box has its machine, up to its end: behind the task's fields and the result. Of a longer result a part is
-// here, too, which no pointer leads to.
+// The part of a box that holds its machine, up to its end: behind the task's fields and the result. A part of a longer
+// result is here, too, but no pointer leads to it.
 constexpr uint64_t kFirstMachine = 64;
 constexpr uint64_t kMostFrameBytes = 64 << 10;
 // AsyncDispatcherInfo of .NET 11.0.0: Next, NextContinuation, CurrentTask, and 48 bytes for a profiler. Behind it the

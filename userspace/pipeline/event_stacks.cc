@@ -16,7 +16,7 @@ namespace clrsampler {
 namespace {
 
 constexpr char kProcRoot[] = "/proc";
-// Between two readings of the mappings: at least this, and twenty times what one takes.
+// The time between two readings of the mappings is at least this, and twenty times that of a reading.
 constexpr uint64_t kReadAgainNs = 100'000'000;
 constexpr uint64_t kReadShare = 20;
 
@@ -52,13 +52,13 @@ std::span<const FrameId> EventStacks::Name(std::span<const uint64_t> addresses, 
     if (address != 0) lookup_.push_back(address - 1);
   }
   const MonotonicTime now = clock_.Now();
-  // Events come in batches, so that one reading of what is new is enough for many of them.
+  // Events come in batches. One reading of the new mappings is enough for many of them.
   if (time >= iteration_) iteration_ = now;
   if (std::any_of(lookup_.begin(), lookup_.end(),
                   [&](uint64_t address) { return process_.mappings.Find(address) == nullptr; })) {
     ReadNewMappings(now);
   }
-  // By the time of this look: what was freed since the event is not taken for what was there.
+  // The time is that of this look: memory that was freed since the event is not taken for what was there.
   symbolizer_.Observe(process_, {lookup_, {}, now});
   symbolizer_.CatchUp(process_, time, iteration_);
   const uint64_t generation = symbolizer_.Generation(process_);
@@ -86,7 +86,7 @@ Resolution EventStacks::Resolve(uint64_t lookup_address, MonotonicTime time, uin
   return known.answer;
 }
 
-// What is known already stays: a mapping that went away may have been there at the time of an event.
+// Mappings that are known already stay. One that went away may have been there at the time of an event.
 void EventStacks::ReadNewMappings(MonotonicTime now) {
   if (now < next_read_) return;
   const absl::StatusOr<std::string> text = process_.files.ReadProc("maps", kMaxMapsBytes);

@@ -16,7 +16,7 @@ namespace clrsampler {
 namespace {
 
 constexpr absl::string_view kProc = "/proc";
-// While a request is under way, and else, where what comes wakes the loop.
+// The interval of looks while a request is under way, and at other times, when arriving data wakes the loop.
 constexpr int kRequestMs = 20;
 constexpr int kIdleMs = 200;
 

@@ -10,10 +10,11 @@
 namespace clrsampler {
 namespace {
 
-// Of 210 MiB that a host with 50 .NET processes had in memory after two minutes, later samples needed few.
+// A host with 50 .NET processes had 210 MiB in memory after two minutes. Later samples needed few of them.
 constexpr uint64_t kTrimNs = 30'000'000'000;
 
-// Sooner where many programs come and go: of 80 of 9 MB that ran within 3 s, 144 MiB stayed otherwise.
+// The pages are given back sooner where many programs come and go. Otherwise 144 MiB stayed of 80 programs of 9 MB that
+// ran within 3 s.
 constexpr uint64_t kMaxNewBytes = 32 << 20;
 
 }  // namespace
@@ -27,7 +28,7 @@ void FilePages::AgePages(MonotonicTime now) {
   least_bytes_ = ReadOwnMemory().file_bytes();
   if (!trim) return;
   trimmed_ = now;
-  malloc_trim(0);  // what a busy minute took stays with the process otherwise
+  malloc_trim(0);  // otherwise the memory of a busy minute stays with the process
 }
 
 }  // namespace clrsampler

@@ -14,9 +14,9 @@ namespace {
 // Events of runtimes are taken only while fewer items wait: 20 MB of events, some 200 MB with stacks of 4 KiB.
 constexpr size_t kMaxQueued = 50'000;
 
-// What a stack is worth in events: WEIGHT_OF_STACK of bpf/runtime_hook.bpf.h.
+// The weight of a stack in events: WEIGHT_OF_STACK of bpf/runtime_hook.bpf.h.
 constexpr uint32_t kWeightOfStack = 8;
-// What a compilation is worth: the name of the method and its place are read from the runtime's memory.
+// The weight of a compilation: the name of the method and its place are read from the runtime's memory.
 constexpr uint32_t kWeightOfCompilation = 5;
 
 uint32_t WeightOf(const wire_compiled&) { return kWeightOfCompilation; }
@@ -78,7 +78,7 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
     ++parts_.account.samples_set_aside;
     return;
   }
-  // What waits is the agent's memory, and how much comes is the host's choice.
+  // Waiting items are the agent's memory, and the host chooses how many come.
   if (queued_bytes_ >= max_queued_bytes_) return Lose("queue_full");
   TakeStack(record);
 }
@@ -87,7 +87,7 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   wire_wait wait;
   if (record.size() < sizeof wait) return Lose("damaged_record");
   std::memcpy(&wait, record.data(), sizeof wait);
-  // What we look for ourselves is no event of others.
+  // Looks of our own are no events of others.
   const uint32_t weight = (wait.flags & WIRE_WAIT_OPEN) != 0 ? 0 : 1;
   if (!HasRoomForHookEvent({wait.header.time_ns}, weight)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
@@ -122,7 +122,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
   if (!raw.ok()) return Lose("damaged_record");
   held->raw = *raw;
   held->early.version.reset();
-  // A process that we have not heard of is read now: in a moment it may be gone.
+  // A process that is not known yet is read now: in a moment it may be gone.
   if ((sample.flags & (WIRE_SAMPLE_KTHREAD | WIRE_SAMPLE_OUTSIDE)) == 0) {
     Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
     parts_.unwinder.Observe(process, *raw, held->early);
@@ -158,13 +158,13 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   if (record.size() < SmallestOf<Event>()) return Lose("damaged_record");
   std::memcpy(&event, record.data(), std::min(record.size(), sizeof event));
   if (parts_.hooks == nullptr) return;
-  // How often a runtime is hit is the target's choice, and each hit may cost a look at its memory.
+  // The target chooses how often a runtime is hit, and each hit may cost a look at its memory.
   if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event))) {
     // Sums of allocations go on with the next record.
     if constexpr (!std::is_same_v<Event, wire_allocation>) ++backlog_[event.tgid];
     return;
   }
-  // To those who pair events it is all the same where one was lost.
+  // It does not matter to code that pairs events where one was lost.
   if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
   if constexpr (std::is_same_v<Event, wire_compiled>) {

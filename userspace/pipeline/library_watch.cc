@@ -32,7 +32,7 @@ namespace {
 constexpr absl::string_view kProc = "/proc";
 constexpr char kLibraryFile[] = "libclrsampler_profiler.so";
 constexpr size_t kMaxLibraryBytes = 4 << 20;
-// The ring says nothing when something comes: it is looked at so often.
+// The ring does not notify when something comes. It is looked at in this interval.
 constexpr int kIterationMs = 10;
 
 std::string FolderOfThisProgram() {

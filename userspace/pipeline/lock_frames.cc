@@ -9,7 +9,8 @@
 namespace clrsampler {
 namespace {
 
-// What waits for a Lock, whoever enters it; not inlined since 9, which has the first one.
+// The method that waits for a Lock, for all callers that enter it. It is not inlined since 9, the first version that
+// has it.
 constexpr absl::string_view kWaits = "System.Threading.Lock.TryEnterSlow";
 constexpr absl::string_view kMonitorClass = "System.Threading.Monitor.";
 // The last one enters a monitor again when its pulse has come.

@@ -14,7 +14,8 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxStatusBytes = 16'384;
-// A thread that was stopped for its stack needs a CPU to go back to its wait. So often, and so long between two looks.
+// A thread that was stopped for its stack needs a CPU to go back to its wait. It is looked at this often, with this
+// time between two looks.
 constexpr int kLooks = 10;
 constexpr timespec kBetweenLooks = {.tv_sec = 0, .tv_nsec = 1'000'000};
 

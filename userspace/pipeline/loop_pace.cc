@@ -9,13 +9,13 @@ namespace {
 // dozen system calls.
 constexpr int kIterationMs = 50;
 
-// While perf-map lines replace each other faster than that. Of a program whose methods live for 20 ms, 19 % of the
-// managed frames had no name with iterations of 50 ms, 3.5 % with iterations of 5 ms, at 3 ms more of CPU time a
-// second.
+// The pace while perf-map lines replace each other faster than that. In a program whose methods live for 20 ms, 19 % of
+// the managed frames had no name with iterations of 50 ms. With iterations of 5 ms it was 3.5 %, for 3 ms more of CPU
+// time a second.
 constexpr int kShortIterationMs = 5;
 
-// For processes that have shown nothing new for a while. What an iteration needs has left the CPU's caches by the next
-// one, so that half as many take a tenth less of CPU time.
+// The pace for processes that have shown nothing new for a while. The data of an iteration has left the CPU's caches by
+// the next one. So half as many take a tenth less of CPU time.
 constexpr int kIdleIterationMs = 100;
 constexpr uint64_t kIdleAfterNs = 250'000'000;
 

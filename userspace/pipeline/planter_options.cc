@@ -15,7 +15,7 @@ HookPlanterOptions PlanterOptionsFor(const RuntimeEvents& events, RunParts& part
   options.compilations = events.compilations;
   options.allocations = events.allocations;
   options.exceptions = events.exceptions;
-  // A run that asks for compilations themselves gets all of each.
+  // A run that asks for compilations themselves gets the whole of each.
   options.drop_entry_probe_in_storms = !parts.options.on_compilation && parts.options.view != RecordView::kJit;
   options.attach = [&parts](const HookPlace& place, const std::string& path) {
     return parts.capture->AttachHook(place, path);

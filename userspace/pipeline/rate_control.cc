@@ -17,13 +17,13 @@ ShedReason RateControl::Trouble(const RateInputs& inputs, double cpu_share, bool
   const double factor = calm_enough_to_rise ? 0.5 : 1;
   if (inputs.ring_fill > kFullRing * factor || inputs.lost > last_lost_) return ShedReason::kRing;
   if (static_cast<double>(inputs.queued) > static_cast<double>(kBacklog) * factor) return ShedReason::kBacklog;
-  // Half of the cost does not depend on the rate; what would be 100 % at twice the rate is some 60 % now.
+  // Half of the cost does not depend on the rate. A cost of 100 % at twice the rate is some 60 % now.
   if (limits_.cpus > 0 && cpu_share > limits_.cpus * (calm_enough_to_rise ? 0.6 : 1)) return ShedReason::kCpu;
   if (TooMuchMemory(inputs)) return ShedReason::kMemory;
   return ShedReason::kNone;
 }
 
-// Near the limit. The same to go down and up: memory depends little on the rate.
+// This is near the limit. It is the same to go down and up: memory depends little on the rate.
 bool RateControl::TooMuchMemory(const RateInputs& inputs) const {
   return limits_.memory_bytes > 0 && inputs.memory_bytes > limits_.memory_bytes / 10 * 9;
 }
@@ -47,7 +47,7 @@ uint32_t RateControl::Next(const RateInputs& inputs) {
     if (frequency_hz_ > 1 && inputs.now.ns - last_step_.ns >= kStepNs) {
       frequency_hz_ = std::max(1u, frequency_hz_ / 2);
       last_step_ = inputs.now;
-      cpu_.clear();  // what came before says nothing about the new rate
+      cpu_.clear();  // the figures from before say nothing about the new rate
       cpu_.push_back({inputs.now, inputs.self_cpu_ns});
     }
   } else if (frequency_hz_ < limits_.frequency_hz && inputs.now.ns - last_trouble_.ns >= kCalmNs) {

@@ -8,29 +8,29 @@
 namespace clrsampler {
 namespace {
 
-// What hooks report. Compilations that come with stacks: a program that starts compiles a thousand methods a second,
-// each with some KiB.
+// The ring for the reports of hooks where compilations come with stacks. A program that starts compiles a thousand
+// methods a second, each with some KiB.
 constexpr uint64_t kJitStacksRingBytes = 16 << 20;
 
-// The same in a continuous run: a second of such a program, or 240 ms of 70,000 compilations without stacks. Twice that
-// is in the agent's memory, as the ring is mapped twice.
+// The same in a continuous run. It holds a second of such a program, or 240 ms of 70,000 compilations without stacks.
+// Twice that is in the agent's memory, as the ring is mapped twice.
 constexpr uint64_t kHookRingBytes = 4 << 20;
 
-// What one process's hooks may report in a continuous run, on average: 800 collections a second of five hits, or 2,000
-// compilations of two. At once: what a large program compiles while it starts, 12,000 methods, 2,000 of them with
-// stacks; less than what the intake holds.
+// The most that one process's hooks may report in a continuous run, on average: 800 collections a second of five hits,
+// or 2,000 compilations of two. The number at once covers the start of a large program: it compiles 12,000 methods,
+// 2,000 of them with stacks. It is less than the intake holds.
 constexpr uint32_t kHookHitsASecond = 4000;
 constexpr uint32_t kHookHitsAtOnce = 40'000;
 
-// What the hooks of all processes may report there. An event takes 5 to 10 us of the agent's CPU time, so that is 4 %
-// of a CPU at most, and half a second of one at once.
+// The most that the hooks of all processes may report there. An event takes 5 to 10 us of the agent's CPU time. So that
+// is 4 % of a CPU at most, and half a second of one at once.
 constexpr uint32_t kHostHitsASecond = kHookHitsASecond;
 constexpr uint32_t kHostHitsAtOnce = 2 * kHookHitsAtOnce;
 
 // Without thinning a CPU sends so many stacks of allocations a second.
 constexpr uint32_t kAllocationStacks = 400;
-// What all CPUs send in a continuous run, where that is less than what --frequency gives: a stack and its records count
-// as ten events, so that these are a quarter of what the host may report.
+// The most stacks that all CPUs send in a continuous run, where that is less than what --frequency gives. A stack and
+// its records count as ten events. So these are a quarter of what the host may report.
 constexpr uint32_t kHostAllocationStacks = 100;
 
 // In a continuous run each CPU sends as many stacks of allocations as samples.
@@ -40,8 +40,8 @@ uint32_t AllocationThinning(uint32_t frequency_hz) {
   return std::max({by_rate, cpus * kAllocationStacks / kHostAllocationStacks, 1u});
 }
 
-// The same of waits, a CPU of which tells 500 a second without thinning. With its stack and its waker's one counts as
-// 17 events.
+// The same for waits. A CPU reports 500 of them a second without thinning. With its stack and its waker's stack one
+// counts as 17 events.
 constexpr uint32_t kWaits = 500;
 constexpr uint32_t kHostWaits = 100;
 
@@ -62,7 +62,7 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   RuntimeEvents events;
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
   const bool told_of_pauses = options.on_pause != nullptr || options.on_runtime_event != nullptr;
-  // A thread that waits for the end of a pause says so.
+  // A thread that waits for the end of a pause is marked as such.
   const bool waits = HasWaits(options);
   events.pauses = waits || told_of_pauses || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles ||

@@ -33,8 +33,8 @@ namespace {
 
 constexpr char kProcRoot[] = "/proc";
 
-// New samples are looked at this often while others are given names: what they ran may be gone in a moment. The names
-// of the first second of a program, held until its runtime could be read, took 50 ms at once.
+// New samples are looked at this often while others are given names: the code that they ran may be gone in a moment.
+// The names of the first second of a program were held until its runtime could be read. They took 50 ms at once.
 constexpr uint64_t kMaxUnseenNs = 3'000'000;
 
 // An exited process is kept this long: threads that die last may be sampled after the leader's exit event.
@@ -317,7 +317,7 @@ void RecorderImpl::Iterate(MonotonicTime now) {
     parts_.hooks->DropBefore(parts_.intake->OldestOr(iteration_.horizon));
   }
   HandleUntil(horizon);
-  // Nothing of before the horizon waits any more, but for what waits for its names.
+  // Nothing from before the horizon waits any more, except records that wait for their names.
   session_->Reach(parts_.intake->OldestOr(horizon));
   if (now.ns - last_slow_iteration_.ns >= kSlowIterationNs) SlowIteration(now);
 }
@@ -332,13 +332,13 @@ void RecorderImpl::HandleUntil(MonotonicTime horizon) {
       const MonotonicTime begin = parts_.clock.Now();
       parts_.intake->Drain();
       drained = parts_.clock.Now();
-      // Where more comes than can be looked at, half of the time is for what has waited: the rest is lost, and counted.
+      // If more comes than can be looked at, half of the time is for waiting records. The rest is lost, and counted.
       handling_ns = std::max(kMaxUnseenNs, drained.ns - begin.ns);
     }
     paused = false;
     bool first = true;
     parts_.intake->PopUntil(horizon, [&](MonotonicTime time, const HeldItem& item) {
-      // Always one, so that this ends.
+      // One record is always handled, so that this ends.
       if (paused) return false;
       if (std::exchange(first, false)) drained = parts_.clock.Now();  // the queue has been put in order meanwhile
       paused = parts_.clock.Now().ns - drained.ns >= handling_ns;
@@ -443,7 +443,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
     if (process.exited < before) session_->Describe(process);
   });
   for (const ProcessKey key : parts_.table.Retire(before)) {
-    // What was still under way belongs to the process before it has ended.
+    // Work that was still under way belongs to the process before it has ended.
     Forget(key);
     session_->Ended(key);
     if (parts_.table.Find(key.tgid) != nullptr) continue;
@@ -453,7 +453,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
   }
 }
 
-// What is known of its code: it has ended, or runs another program now.
+// Drops everything known of its code: it has ended, or runs another program now.
 void RecorderImpl::Forget(ProcessKey key) {
   parts_.symbolizer.Forget(key);
   parts_.unwinder.Forget(key);
@@ -486,7 +486,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Create(const RecordOptions& 
     ASSIGN_OR_RETURN(broker, StartFileBroker());
   }
   RecordOptions with_helper = options;
-  // A tape has no answers of it.
+  // A tape has no answers for it.
   if (options.tape == nullptr && options.line_helper == nullptr) with_helper.line_helper = LineHelperFor(options.lines);
   if (options.tape == nullptr && options.cri_helper == nullptr && !options.cri_socket.empty()) {
     with_helper.cri_helper = StartCriHelper(options.cri_socket);

@@ -12,7 +12,7 @@
 namespace clrsampler {
 namespace {
 
-// The longest that a sample waits for its names; by then they are lost or will never come.
+// The longest time that a sample waits for its names. After it they are lost or will never come.
 constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
 }  // namespace
@@ -32,7 +32,7 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   const bool may_wait = !iteration.last_chance && iteration.started.ns - time.ns < kMaxHoldNs;
   if (may_wait && parts_.perf_maps.IsComing(process.key)) return false;
   const bool has_stack = (sample.flags & WIRE_SAMPLE_KTHREAD) == 0 && sample.ip != 0;
-  // Events that tell what was replaced between the sample and the scan may still be on their way.
+  // Events that tell of mappings replaced between the sample and the scan may still be on their way.
   if (may_wait && has_stack && time < process.scanned && iteration.horizon < process.scanned) return false;
   if (has_stack && !parts_.symbolizer.CatchUp(process, time, iteration.started)) {
     if (may_wait) return false;

@@ -14,7 +14,7 @@ SampleUnwinder::SampleUnwinder(SampleUnwinderOptions options, const Sources& sou
       symbolizer_(symbolizer),
       jit_(
           [this, memory = sources.memory](ProcessKey key) {
-            // Managed code of arm64 keeps frame records: what lies beside them is not read.
+            // Managed code of arm64 keeps frame records. Its words beside them are not read.
             return memory == nullptr || options_.machine != ElfMachine::kX64 ? nullptr : memory->RuntimeOf(key);
           },
           clock),
@@ -29,12 +29,13 @@ SampleUnwinder::SampleUnwinder(SampleUnwinderOptions options, const Sources& sou
       unwinder_({.max_frames = options.max_frames, .machine = options.machine}),
       preview_({.max_frames = options.max_frames, .machine = options.machine}) {}
 
-// Shows the code of `stack`, but for what was shown of this sample before, to all that must look while it is there.
+// Shows the code of `stack` to all sources that must look while it is there, except the code that was shown of this
+// sample before.
 void SampleUnwinder::Show(const Process& process, const RawStack& sample, const UserStack& stack,
                           std::span<const wire_code_snapshot> snapshots, std::span<const uint64_t> shown) {
   addresses_.clear();
   for (const UserFrame& frame : stack.frames) {
-    // Both lists go from the leaf to the root; what the two ways to unwind see in another order comes twice.
+    // Both lists go from the leaf to the root. Frames that the two ways to unwind see in another order come twice.
     if (!shown.empty() && shown.front() == frame.lookup_address) {
       shown = shown.subspan(1);
     } else {

@@ -15,8 +15,8 @@ namespace {
 // A recorder that takes too much memory is replaced, but not again and again.
 constexpr uint64_t kFreshStartNs = 600'000'000'000;
 constexpr uint64_t kRateControlNs = 1'000'000'000;
-// Stacks that are read when all threads are looked at, of those that have run since: 30 for each second of a window.
-// One takes 0.1 ms to read and as much to name.
+// The most stacks that are read when all threads are looked at, of those that have run since: 30 for each second of a
+// window. One takes 0.1 ms to read and as much to name.
 constexpr uint64_t kNsAStack = 33'000'000;
 constexpr size_t kLeastStacks = 20;
 
@@ -66,7 +66,7 @@ void ServeSession::SumUpWaits() {
   }
 }
 
-// A window's waits are told as of its end, so that what is open then is in it with its part.
+// A window's waits are reported as of its end. So a wait that is open then is in it with its part.
 void ServeSession::BeginIteration(MonotonicTime now) {
   const MonotonicTime end = windows_.End();
   if (parts_.waits && now >= end && end > looked_) ReadOpenWaits(end);
@@ -101,7 +101,7 @@ void ServeSession::ControlRate(MonotonicTime now) {
   RateInputs inputs;
   inputs.now = now;
   inputs.ring_fill = parts_.intake->TakeRingFill();
-  // Events of hooks that are lost, or wait, come no less often at a lower rate.
+  // Hook events that are lost, or wait, come no less often at a lower rate.
   inputs.lost = parts_.capture->counters().drops[WIRE_DROP_RING_FULL];
   inputs.queued = parts_.intake->waiting_samples();
   inputs.self_cpu_ns = Taped(parts_.tape, OwnThreadCpuNs, "own cpu");

@@ -13,15 +13,15 @@
 namespace clrsampler {
 namespace {
 
-// A debug file is opened once: 0.2 s of one with 300 MB.
+// A debug file is opened once. One with 300 MB takes 0.2 s.
 constexpr uint64_t kMaxAwaitNs = 3'000'000'000;
 
-// The jitdump's records of precompiled methods, asked last: they name code in images that could not be read.
+// The jitdump's records of precompiled methods are asked last. They name code in images that could not be read.
 class PrecompiledFromJitdump : public FrameSource {
  public:
   explicit PrecompiledFromJitdump(JitMethods& methods) : methods_(methods) {}
   std::optional<Resolution> Resolve(const FrameQuery& query) override { return methods_.ResolvePrecompiled(query); }
-  // What it knows is read, dated and forgotten by JitMethods, which is in the same list.
+  // JitMethods, which is in the same list, reads, dates and forgets everything that it knows.
   uint64_t Generation(ProcessKey) const override { return 0; }
   void Poll(const Process&, MonotonicTime) override {}
   MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
@@ -97,7 +97,7 @@ void AddNativeSymbols(const SourceContext& context, Sources& sources) {
   sources.in_order.push_back(std::move(elf));
 }
 
-// `files`: names of these need no memory; nullptr: there are none.
+// The names of `files` need no memory. nullptr: there are none.
 void AddRuntimeMemory(const SourceContext& context, JitMethods* files, Sources& sources) {
   MemoryMethodsOptions options;
   options.names = context.names;

@@ -15,7 +15,7 @@ const NamedStack& StackSymbolizer::Name(const Process& process, const RawStack& 
   key_.exec_count = process.exec_count;
   key_.addresses.assign(raw.kernel_addresses().begin(), raw.kernel_addresses().end());
   key_.addresses.push_back(0);
-  // What is said about the stack is a part of it; addresses have at most 48 bits.
+  // Doubts about the stack are a part of it. Addresses have at most 48 bits.
   constexpr int kDoubtShift = 56;
   for (const UserFrame& frame : user.frames) {
     key_.addresses.push_back(frame.address | static_cast<uint64_t>(frame.doubt) << kDoubtShift);
@@ -67,7 +67,7 @@ void StackSymbolizer::Resolve(const Process& process, const RawStack& raw, const
   if (user.end == StackEnd::kTruncated) out.frames.push_back(Mark(kDeeperThanLimit));
   for (auto frame = user.frames.rbegin(); frame != user.frames.rend(); ++frame) {
     if (frame->doubt != FrameDoubt::kNone) out.frames.push_back(Mark(MarkText(frame->doubt)));
-    // A call is returning by way of a return probe, and the kernel has forgotten already where to.
+    // A call is returning by way of a return probe, and the kernel has already forgotten its return address.
     if (std::next(frame) == user.frames.rend() && IsInTrampoline(process, frame->address)) {
       if (with_places_) out.places.push_back(static_cast<uint32_t>(out.frames.size()));
       out.frames.push_back(Mark(MarkText(FrameDoubt::kCallerMayBeMissing)));

@@ -96,7 +96,7 @@ void StopEvents::Wait(int timeout_ms) {
   if (now.size() != 3) return;
   living_count_ = now[0];
   if (!tape_->plays()) return;
-  WaitNow(0);  // who plays a tape may stop it
+  WaitNow(0);  // whoever plays a tape may stop it
   if (signal_ != 0) return;
   signal_ = static_cast<int>(now[1]);
   signal_of_terminal_ = now[2] == 1;

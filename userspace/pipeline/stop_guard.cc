@@ -20,7 +20,7 @@ namespace {
 constexpr absl::string_view kSaid =
     "error: the loop hangs in the kernel, on a file system that does not answer; it is left\n";
 
-// In a wait that a signal does not end. Work, however long, is no reason to throw a recording away.
+// The signal came in a wait that it does not end. Work, however long, is no reason to throw a recording away.
 bool HangsInKernel(pid_t thread) {
   const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat("/proc/self/task/", thread, "/stat"), 4096);
   if (!text.ok()) return false;

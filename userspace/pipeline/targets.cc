@@ -81,7 +81,7 @@ absl::Status Targets::Begin() {
 
 bool Targets::Concerns(const SideBandEvent& event) {
   if (whole_host()) return true;
-  // Events come from all processes of the host; those of strangers end here.
+  // Events come from all processes of the host. Those of other processes end here.
   if (command_pid_ != 0 && event.kind == SideBandKind::kFork && followed_.contains(event.parent_pid) &&
       followed_.insert(event.pid).second) {
     Track(event.pid);

@@ -23,7 +23,7 @@ namespace clrsampler {
 namespace {
 
 constexpr char kProcRoot[] = "/proc";
-// Each finds at least one method more that may be freed, or is the last: such methods seldom call each other.
+// Each look finds at least one more method that may be freed, or is the last. Such methods seldom call each other.
 constexpr int kMaxLooks = 32;
 
 absl::StatusOr<RawStack> Parse(const DumpedThread& thread) {
@@ -55,7 +55,7 @@ void LookWhileItStands(const Process& process, DumpedThread& thread, SampleUnwin
   }
 }
 
-// As much of the stack as frames that wait can have.
+// The most bytes of a stack that frames of a wait can have.
 std::vector<uint64_t> WordsFrom(MemoryReader& memory, uint64_t stack_pointer) {
   for (size_t count = 8192; count >= 64; count /= 2) {
     std::vector<uint64_t> words(count);

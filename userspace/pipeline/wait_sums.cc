@@ -6,7 +6,7 @@
 namespace clrsampler {
 namespace {
 
-// Microseconds of nanoseconds, so that their sum is that of all.
+// Microseconds of nanoseconds, rounded so that their sum is that of all.
 class Rounding {
  public:
   uint64_t operator()(double ns) {

@@ -37,15 +37,15 @@ bool IsInterruptEntry(absl::string_view name) {
          name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt";
 }
 
-// A single-file program has the runtime in itself; then its threads are not told from those of native code.
+// A single-file program has the runtime in itself. Its threads can't be told from those of native code.
 bool IsRuntime(absl::string_view module) {
   return absl::StartsWith(module, "libcoreclr") || absl::StartsWith(module, "libclrjit") ||
          absl::StartsWith(module, "libclrgc") || absl::StartsWith(module, "libSystem.Native");
 }
 
-// Between a look and the moment that it is of; far more than that takes.
+// The most time between a look and the moment that it describes. Real looks take far less.
 constexpr uint64_t kMaxShiftNs = 1'000'000'000;
-// A look tells of each thread: one that nothing was heard of for so long has ended unseen.
+// A look reports each thread. A thread that was not heard of for so long has ended unseen.
 constexpr uint64_t kMaxSilenceNs = 120'000'000'000;
 
 void Subtract(ThreadTimes& from, const ThreadTimes& what) {
@@ -102,7 +102,7 @@ void WaitWatch::NoteTimes(ProcessKey key, const wire_wait& wait) {
   Known& known = threads_[key][wait.tid];
   ThreadTimes& times = known.now;
   if (times.seen.ns != wait.seen_ns) {
-    // Another thread of that number, or one that was seen anew: what was not taken of the one before counts on.
+    // It is another thread of that number, or one that was seen anew. The untaken sums of the one before count on.
     Subtract(known.taken, times);
     times = {};
   }
@@ -110,7 +110,7 @@ void WaitWatch::NoteTimes(ProcessKey key, const wire_wait& wait) {
   times.comm = std::string(CommOf(wait.comm));
   times.seen = {wait.seen_ns};
   times.until = {std::max<uint64_t>(times.until.ns, wait.header.time_ns)};
-  // A look tells sums as of a moment just past: they may be ahead of those that a wait tells then.
+  // A look reports sums as of a moment just past. They may be ahead of those that a wait reports then.
   times.cpu_ns = std::max<uint64_t>(times.cpu_ns, wait.total_cpu_ns);
   times.blocked_ns = std::max<uint64_t>(times.blocked_ns, wait.total_blocked_ns);
   times.runnable_ns = std::max<uint64_t>(times.runnable_ns, wait.total_runnable_ns);
@@ -123,7 +123,7 @@ void WaitWatch::HandleStack(const Process& process, const wire_cpu_sample& sampl
   const auto found = pending_.find(std::pair(process.key, sample.tid));
   if (found == pending_.end() || found->second.wait.header.time_ns != sample.header.time_ns) return;
   std::vector<FrameId> own(frames.begin(), frames.end());
-  // Of a thread that still waits the kernel leaves its scheduler's functions out.
+  // The kernel leaves its scheduler's functions out of the stack of a thread that still waits.
   const bool open = (found->second.wait.flags & WIRE_WAIT_OPEN) != 0;
   if (!open && !TakeOffSwitch(own)) {
     ++counters_.late_stacks;
@@ -156,7 +156,7 @@ bool WaitWatch::TakeOffSwitch(std::vector<FrameId>& frames) const {
   const auto scheduler =
       std::find_if(kernel, frames.end(), [&](FrameId id) { return IsScheduler(frames_.at(id).text); });
   if (scheduler == frames.end()) {
-    // Without names of kernel functions nobody can tell, and the kernel's order is relied on.
+    // Without names of kernel functions this can't be told, so the kernel's order is relied on.
     const bool nameless = kernel != frames.end() && !frames_.at(*kernel).named();
     if (!nameless) return false;
     frames.erase(kernel, frames.end());
@@ -176,7 +176,7 @@ const WaitWatch::Waker* WaitWatch::WakerOf(const wire_wait& wait) const {
   return nullptr;
 }
 
-// Before .NET 10 a thread that wants a monitor is in no method that says so; the one that gives it is.
+// Before .NET 10 a thread that wants a monitor is in no method that says so. The thread that gives it is.
 bool WaitWatch::LeavesMonitor(const Waker& waker) const {
   return std::any_of(waker.frames.begin(), waker.frames.end(), [&](FrameId id) {
     return absl::StrContains(frames_.at(id).text, "System.Threading.Monitor.Exit");
@@ -189,7 +189,7 @@ WaitKind WaitWatch::KindOf(const Pending& pending, std::span<const FrameId> fram
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const Frame& one = frames_.at(*frame);
     if (one.kind == FrameKind::kKernel) kernel.push_back(one.text);
-    // A method that is suspended is not what the thread waits in.
+    // The thread does not wait in a method that is suspended.
     if (IsManaged(one) && !IsAwaiter(one)) managed.push_back(one.text);
     in_runtime |= managed.empty() && one.kind == FrameKind::kNative && IsRuntime(one.module);
   }

@@ -15,8 +15,8 @@
 namespace clrsampler {
 namespace {
 
-// Methods that a window remembers before the costliest are chosen; beyond, one that is compiled for the first time is
-// left out.
+// The most methods that a window remembers before the costliest are chosen. Beyond this number, a method that is
+// compiled for the first time is left out.
 constexpr size_t kMaxMethodsMet = 4 * Window::kMaxMethods;
 
 }  // namespace

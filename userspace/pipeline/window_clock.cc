@@ -14,7 +14,7 @@ void WindowClock::Begin(MonotonicTime now, uint64_t now_unix_ns) {
 MonotonicTime WindowClock::End() const {
   uint64_t length_ns = lengths_.length_ns;
   if (lengths_.cuts != nullptr) {
-    // A wish that comes too early in the window is one for its shortest length.
+    // A cut that is asked for too early in the window comes after its shortest length.
     const std::optional<uint64_t> wish = lengths_.cuts->NextAfter(begin_unix_ns_);
     if (wish) length_ns = std::clamp(*wish - begin_unix_ns_, lengths_.shortest_ns, lengths_.length_ns);
   }

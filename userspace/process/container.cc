@@ -42,8 +42,8 @@ Container ContainerOf(absl::string_view cgroup_text, absl::string_view environme
   container.path = CgroupPath(ParseCgroup(cgroup_text));
   container.cgroup = IdentifyCgroup(container.path);
   if (!container.cgroup.in_container()) return container;
-  // POD_NAME is what the downward API is told to set by habit. HOSTNAME is the pod's name in Kubernetes, and elsewhere
-  // what --hostname chose; where nobody chose, it repeats the id.
+  // POD_NAME is the usual name that the downward API is told to set. HOSTNAME is the pod's name in Kubernetes, and
+  // elsewhere the argument of --hostname. Where nobody chose, it repeats the id.
   for (const absl::string_view variable : {"POD_NAME", "HOSTNAME"}) {
     const auto value = EnvironmentValue(environment, variable);
     if (!value.has_value() || !IsName(*value)) continue;

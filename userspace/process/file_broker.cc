@@ -40,7 +40,7 @@ Waited WaitReadable(int fd, uint64_t timeout_ns, const Clock& clock) {
   }
 }
 
-// It waits for nothing but a CPU: a busy machine is no file system that hangs.
+// It waits for nothing but a CPU. A busy machine is no file system that hangs.
 bool WantsCpu(pid_t pid) {
   const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat("/proc/", pid, "/stat"), 4096);
   if (!text.ok()) return false;
@@ -90,7 +90,7 @@ absl::Status FileBroker::StartWorker() {
   Worker worker{.number = ++workers_, .socket = UniqueFd(ends[0])};
   {
     const UniqueFd theirs(ends[1]);
-    // A datagram holds what is read at once.
+    // A datagram holds all bytes that are read at once.
     const int bytes = static_cast<int>(kMaxFileMessageBytes) * 2;
     for (const int end : ends) setsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     const absl::string_view wish(reinterpret_cast<const char*>(&worker.number), sizeof worker.number);
@@ -111,7 +111,8 @@ absl::Status FileBroker::StartWorker() {
   return absl::OkStatus();
 }
 
-// What the nursery says of that worker. Of earlier ones it may speak first: nobody waited until it had answered.
+// The nursery's message about that worker. Messages about earlier workers may come first: nobody waited until it had
+// answered.
 absl::StatusOr<pid_t> FileBroker::PidOfWorker(uint64_t number) {
   const uint64_t begin_ns = clock_.Now().ns;
   while (true) {

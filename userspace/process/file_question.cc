@@ -38,8 +38,9 @@ namespace {
 constexpr int kMaxDescriptors = 16 * 1024;
 constexpr absl::string_view kDeleted = " (deleted)";
 
-// Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may make
-// such a node and not open it, but the agent may. So a file is first only located, and opened when it is a regular one.
+// Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may be
+// able to make such a node and not to open it. The agent may open it. So a file is first only located, and opened when
+// it is a regular one.
 constexpr uint64_t kLocateFlags = O_PATH | O_CLOEXEC;
 // O_NONBLOCK: opening must not wait for the holder of a lease (fcntl F_SETLEASE).
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -47,7 +48,7 @@ constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 // linux/magic.h lacks some.
 constexpr uint64_t kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = 0xca451a4e, kExfat = 0x2011bab0;
 
-// Whose reads end, as far as the host's own disks answer.
+// File systems whose reads end, as long as the host's own disks answer.
 bool IsLocal(uint64_t type) {
   switch (type) {
     case EXT4_SUPER_MAGIC:
@@ -160,9 +161,9 @@ class Answerer {
     return answer_.fd.valid() ? absl::OkStatus() : ErrnoError(errno, path);
   }
 
-  // As the host's first process sees it: our own mounts may be those of a service, with a /tmp and a /home of its own.
-  // By our own mounts where that process can't be looked at, or has no such file. In a container with processes of its
-  // own the first of them is a target like others.
+  // The mounts are those of the host's first process: our own may be those of a service, with a /tmp and a /home of its
+  // own. Our own mounts are used where that process can't be looked at, or has no such file. In a container with
+  // processes of its own the first of them is a target like others.
   UniqueFd LocateOnHost(const std::string& path) const {
     UniqueFd root;
     if (question_.proc_root != "/proc" || OwnPidNamespaceInode() == 0U) {
@@ -307,7 +308,7 @@ class Answerer {
       RETURN_IF_ERROR(WriteAll(answer_.fd.get(), absl::string_view(reinterpret_cast<const char*>(buffer.data()), got)));
       done += got;
     }
-    // The size that the file claims: what it lacks reads as zeroes, as behind a file that shrinks while it is mapped.
+    // The file claims this size. Bytes that it lacks read as zeroes, as behind a file that shrinks while it is mapped.
     if (ftruncate(answer_.fd.get(), static_cast<off_t>(question_.bytes)) != 0) return ErrnoError(errno, "ftruncate");
     return absl::OkStatus();
   }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kSocket = 3;  // of the new process, behind the standard descriptors
 
-// What does not fit into a datagram goes as a memfd: maps of a process may have megabytes.
+// Content that does not fit into a datagram goes as a memfd. Maps of a process may have megabytes.
 constexpr size_t kMaxInlineBytes = 128 * 1024;
 
 // Keeps `socket` and nothing else of the program that it was forked from: neither locks nor listening sockets.
@@ -103,7 +103,7 @@ absl::StatusOr<std::pair<pid_t, UniqueFd>> StartFileNursery(EnterWorkerSandbox e
   const pid_t pid = fork();
   if (pid < 0) return ErrnoError(errno, "fork");
   if (pid == 0) {
-    // Ctrl-C goes to all processes of the terminal: what it means is the main loop's business.
+    // Ctrl-C goes to all processes of the terminal. The main loop decides what it means.
     for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGPIPE}) signal(number, SIG_IGN);
     // Standard output is for stacks, and a reader of it waits until all that have it open are gone.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -23,7 +23,7 @@ constexpr size_t kMaxMapsBytes = 64 << 20;
 constexpr size_t kMaxEnvironmentBytes = 1 << 20;
 constexpr size_t kMaxStatBytes = 4096;
 constexpr size_t kMaxMappings = 8;  // of that name; the specification allows one
-// A process that calls itself something else all the time would make a series of each name, wherever labels are kept.
+// A process that calls itself something else all the time would make a series for each name, wherever labels are kept.
 constexpr uint32_t kMaxChanges = 16;
 constexpr int kTries = 3;  // to read what the process changes meanwhile
 constexpr uint64_t kSoonNs = 1'000'000'000;
@@ -118,7 +118,7 @@ void LabelReader::Read(const Process& process, Known& known) {
   }
   absl::Status context;
   if (memory.ok()) context = ReadContext(process, **memory, read);
-  // What was read may be of the next owner of the pid.
+  // The text that was read may be that of the pid's next owner.
   if (!IsThere(process)) return;
   if (!process.container.cgroup.in_container()) {
     read.environment.DropPlace();

@@ -29,7 +29,7 @@ void MappingTable::Insert(Mapping mapping) {
   if (at != mappings_.begin()) {
     if (const auto before = std::prev(at); before->end > mapping.start) at = before;
   }
-  // What is left over below and above of the mappings that the new one overlaps.
+  // The rest below and above of the mappings that the new one overlaps.
   std::optional<Mapping> head, tail;
   while (at != mappings_.end() && at->start < mapping.end) {
     if (at->start < mapping.start) {

@@ -20,8 +20,8 @@ constexpr size_t kMaxProcFileBytes = 64 << 20;
 // Start times in /proc have the resolution of a tick (10 ms), those of samples are exact.
 constexpr uint64_t kStartToleranceNs = 20'000'000;
 
-// No event tells of munmap, so what a process maps here and there in turn piles up. More than the kernel's default
-// limit can't be there at once: then /proc is asked what is, but not all the time.
+// No event tells of munmap, so mappings that a process makes here and there in turn pile up. More than the kernel's
+// default limit can't be there at once. Then /proc is asked for the real ones, but not all the time.
 constexpr size_t kMaxMappings = 65'536;
 constexpr uint64_t kRescanNs = 1'000'000'000;
 
@@ -35,7 +35,7 @@ uint64_t TickNs() {
   return tick_ns;
 }
 
-// As /proc gives it: samples know better, but who reads /proc must find the same process.
+// The start time as /proc gives it. Samples know it better, but a reader of /proc must find the same process.
 uint64_t WholeTicks(uint64_t start_ns) { return start_ns / TickNs() * TickNs(); }
 
 }  // namespace
@@ -144,7 +144,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   const Entry* parent_entry = FindEntry(parent);
   Entry* entry = FindEntry(child);
   if (entry != nullptr && entry->process.scanned >= time && entry->process.exited == MonotonicTime::Max()) {
-    // Read after its birth. Where it was gone by then, the parent is the next best witness.
+    // It was read after its birth. Where it was gone by then, the parent is the next best witness.
     if (parent_entry == nullptr || entry->process.files.reachable()) return;
   }
   if (parent_entry == nullptr) {
@@ -184,7 +184,7 @@ bool ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   Entry* entry = FindEntry(tgid);
   if (entry == nullptr) return false;
   Process& process = entry->process;
-  // The announcement of this one is done with, also where a later scan has seen its program already.
+  // The announcement of this program is done with, also where a later scan has seen the program already.
   const auto next = announced_execs_.find(tgid);
   process.exec_announced =
       next == announced_execs_.end() || next->second <= process.scanned ? MonotonicTime::Max() : next->second;
@@ -229,8 +229,8 @@ void ProcessTable::OnExit(uint32_t tgid, MonotonicTime time) {
   if (Entry* entry = FindEntry(tgid)) entry->process.exited = time;
 }
 
-// The exit of a leader need not be the end of the process: its other threads may go on, one of them may have called
-// exec and taken its place, and where the event is older than our first look, the pid may have a new owner since.
+// The exit of a leader need not be the end of the process. Its other threads may go on. One of them may have called
+// exec and taken its place. Where the event is older than our first look, the pid may have a new owner since.
 void ProcessTable::Sweep() {
   for (auto& [tgid, entry] : current_) {
     if (entry->process.exited == MonotonicTime::Max() && !StillLives(*entry) &&

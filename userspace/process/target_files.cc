@@ -20,7 +20,8 @@
 namespace clrsampler {
 namespace {
 
-// Texts for which the kernel takes the lock of the process's address space, or reads it: the process can hold that up.
+// Texts for which the kernel takes the lock of the process's address space, or reads that space. The process can delay
+// this.
 bool NeedsMemoryOf(absl::string_view name) { return name == "maps" || name == "environ"; }
 
 uint64_t ModifiedNs(const struct stat& status) {
@@ -128,7 +129,7 @@ void TargetFiles::Reopen() {
   TakeRootAnswer(*answer);
 }
 
-// Whose it is, and then where it is: numbers of 64 bits, the upper half first. A stream may have neither, or the owner
+// The owner, and then the place: numbers of 64 bits, the upper half first. A stream may have neither, or the owner
 // only.
 std::vector<uint32_t> TargetFiles::RootAnswer() const {
   std::vector<uint32_t> answer;

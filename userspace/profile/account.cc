@@ -21,7 +21,7 @@ void Account::CountFrame(const Frame& frame, uint64_t times) {
       marks[frame.text] += times;
       return;
     case FrameKind::kRole:
-      // The methods that are compiled are many, and counted elsewhere.
+      // The compiled methods are many, and are counted elsewhere.
       roles[frame.tier.empty() ? frame.text : "[jit]"] += times;
       return;
   }

@@ -5,7 +5,8 @@
 namespace clrsampler {
 namespace {
 
-// What the runtime does between the two takes microseconds. More is a thread that lost its CPU there, or was sampled.
+// The runtime's work between the two takes microseconds. A longer gap is a thread that lost its CPU there, or was
+// sampled.
 constexpr uint64_t kUsualGapNs = 5'000'000;
 constexpr uint64_t kMaxGapNs = 10'000'000'000;
 constexpr size_t kMaxLate = 4;
@@ -18,8 +19,8 @@ void JitStart::Compare(Words words, MonotonicTime began) {
   for (size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
     const uint64_t below = words[2 * i], word = words[2 * i + 1];
-    // It has the time at which the compilation before ended next to it, above. If this word is that one, the true one
-    // is below it and later.
+    // The word above it is the time at which the compilation before ended. If this word is that one, the true one is
+    // below it and later.
     if (below > word && below <= began.ns && began.ns - below < kMaxGapNs) place.wrong = true;
     if (place.wrong || word > began.ns || began.ns - word >= kMaxGapNs) {
       place.fits = place.late = 0;

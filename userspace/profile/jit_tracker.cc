@@ -44,7 +44,7 @@ std::optional<Compilation> JitTracker::End(uint64_t method_info, Compilation don
   Thread& thread = threads_[done.tid];
   std::vector<Open>& calls = thread.open;
   const auto begun = [&](const Open& call) { return call.method_info == method_info && call.method == done.method; };
-  // What was called later, or lies deeper on the stack, is over.
+  // Calls that began later, or lie deeper on the stack, are over.
   while (!calls.empty() && (seen ? !begun(calls.back()) : calls.back().method_info <= method_info)) {
     ++counters_.unfinished;
     calls.pop_back();

@@ -21,14 +21,14 @@ bool IsManaged(ModelFrameKind kind) {
   return kind == ModelFrameKind::kJit || kind == ModelFrameKind::kR2r || kind == ModelFrameKind::kAot;
 }
 
-// By the names that Microsoft's and the distributions' builds give them.
+// The names are those that the builds of Microsoft and of the distributions give them.
 bool IsRuntimeLibrary(absl::string_view module) {
   return module == "libcoreclr.so" || module == "libclrjit.so" || module == "libclrgc.so" || module == "libclrgcexp.so";
 }
 
 constexpr absl::string_view kRuntimeTable = "runtime-table";  // NameSourceText
 
-// What is added up of a role: compilations are a role each in a stack.
+// Weights of a role are added up: compilations are a role each in a stack.
 absl::string_view RoleText(absl::string_view name) { return absl::StartsWith(name, "[jit ") ? "[jit]" : name; }
 
 }  // namespace
@@ -51,7 +51,7 @@ struct MethodWeights::Methods {
       absl::string_view name = model.text(frame.name);
       const bool is_plain = !IsNamelessNative(frame, name);
       if (nameless == NamelessLeaves::kByRole && frame.kind == ModelFrameKind::kRole) name = RoleText(name);
-      // A method that was compiled ahead and is compiled anew stays one.
+      // A method that was compiled ahead and is compiled anew counts as one.
       const ModelFrameKind kind = frame.kind == ModelFrameKind::kR2r ? ModelFrameKind::kJit : frame.kind;
       Key key{std::string(name), std::string(model.text(frame.module)), kind};
       const auto [entry, added] = ids.try_emplace(key, static_cast<uint32_t>(keys.size()));
@@ -70,7 +70,7 @@ struct MethodWeights::Methods {
   std::vector<uint8_t> is_runtime;  // a function of the runtime that has a name
 };
 
-// What a stack's leaf is, and what a nameless one is below: a role, and the nearest function with a name.
+// The kind of a stack's leaf, and the place of a nameless one: a role, and the nearest function with a name.
 class MethodWeights::LeafSearch {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -98,7 +98,7 @@ class MethodWeights::LeafSearch {
 
  private:
   const Methods& methods_;
-  bool settled_ = false;  // above is nothing that says more of the leaf
+  bool settled_ = false;  // above it nothing says more of the leaf
 };
 
 void MethodWeights::Add(const ProfileModel& model, std::span<const uint8_t> wanted) {

@@ -18,10 +18,11 @@ namespace clrsampler {
 namespace {
 
 constexpr double kMinExpected = 5;
-// Of stacks that may be there because their method was not compiled into its callers. How little of one recording's
-// weight counts as none in the other, and by how many standard errors the stack must have changed; how many callers up
-// its callees are looked for; how near the whole must be to unchanged, and how far from as much changed as the stack,
-// in standard errors; and after how many turns everything counts as changed.
+// Limits for stacks that may be there because their method was not compiled into its callers. First: the share of one
+// recording's weight that counts as none in the other, and the standard errors by which the stack must have changed.
+// Then: the number of callers up to which its callees are looked for. Then, in standard errors: how near the whole must
+// be to unchanged, and how far from a change as large as the stack's. Last: the number of turns after which everything
+// counts as changed.
 constexpr double kGone = 0.2, kMinStackErrors = 2.6;
 constexpr int kCallersUp = 5;
 constexpr double kMaxGroupErrors = 2.5, kMinChangeErrors = 3;
@@ -137,7 +138,7 @@ struct Chance {
   uint64_t all_samples = 0;  // of both, where shares are compared; else 0
 };
 
-// Of `after`, where nothing has changed. The header has the reasons.
+// The deviation of `after` if nothing has changed. The header has the reasons.
 double DeviationOf(const WeightChange& change, const Chance& chance) {
   const double n = static_cast<double>(change.before + change.after);
   double variance = change.dispersion * n * chance.q * (1 - chance.q);
@@ -191,7 +192,7 @@ struct Comparer {
       change.change = static_cast<double>(change.after) - static_cast<double>(change.before) * factor;
       if (!tested) continue;
       for (size_t length = 0; length < std::size(StackCounts::kStretches); ++length) {
-        // Of both together: a program that scatters in one recording does so in the other.
+        // Both recordings count together: a program that scatters in one recording does so in the other.
         double chi_square = 0, degrees = 0;
         for (const StackCounts* counts : {&old_counts, &new_counts}) {
           const StackScatter& scatter = counts->scatter[length];
@@ -220,7 +221,7 @@ class MovedStacks {
               const std::vector<WeightChange>& alone)
       : comparer_(comparer), diff_(diff), tree_(tree), alone_(alone), counter_(tree, {}) {}
 
-  // The tree without them, and what is found by it. False: there are none.
+  // The tree without them, and the changes that are found by it. False: there are none.
   bool Find(StackTree& left_out, std::vector<WeightChange>& without) const {
     std::vector<bool> stacks = Candidates();
     for (int turn = 0; turn < kMaxTurns; ++turn) {
@@ -258,14 +259,14 @@ class MovedStacks {
     return IsMethod(stack) && change.errors >= kMinStackErrors &&
            std::min(before, after) < kGone * std::max(before, after);
   }
-  // What the kernel has is not compiled anew, and roles are no code.
+  // Kernel code is not compiled anew, and roles are no code.
   bool MayBeInlined(uint32_t stack) const {
     const ModelFrameKind kind = diff_.methods[tree_.method[stack]].kind;
     return kind != ModelFrameKind::kKernel && kind != ModelFrameKind::kRole && kind != ModelFrameKind::kMark &&
            kind != ModelFrameKind::kType;
   }
 
-  // Stacks of one recording whose callees stand, in the other one, elsewhere below the same caller; and those that call
+  // Stacks of one recording whose callees stand elsewhere below the same caller in the other one. Also those that call
   // nothing, which may be a part of their caller there.
   std::vector<bool> Candidates() const {
     std::vector<bool> one_sided(tree_.parent.size(), false), found(tree_.parent.size(), false);
@@ -322,8 +323,8 @@ class MovedStacks {
     return tree;
   }
 
-  // For each caller: what ends in it, in the stacks that are left out, and what is below those. That holds their weight
-  // whether they are compiled into the caller or not.
+  // For each caller: the weight that ends in it, in the stacks that are left out, and what is below those. This holds
+  // their weight whether they are compiled into the caller or not.
   std::vector<StackGroup> GroupsOf(const std::vector<bool>& stacks, const StackTree& left_out,
                                    absl::flat_hash_map<uint32_t, uint32_t>& group_of) const {
     std::vector<absl::btree_set<uint32_t>> below;
@@ -342,7 +343,7 @@ class MovedStacks {
     return groups;
   }
 
-  // Whether the group has stayed what it was, and that can be told from having changed as much as the stack.
+  // Whether the group has stayed as it was, and that can be told from a change as large as the stack's.
   bool HasMoved(double change, const WeightChange& group) const {
     const double deviation = DeviationOf(group, comparer_.chance) * (1 + comparer_.factor);  // of `change`
     return group.errors < kMaxGroupErrors && change >= kMinChangeErrors * deviation;

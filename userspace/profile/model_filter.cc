@@ -41,9 +41,9 @@ absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const s
   return threads;
 }
 
-// What is said about a recording of which only this time is left. Times of samples stay those of the whole.
+// The facts about a recording of which only this time is left. Times of samples stay those of the whole.
 void CutTo(const ProfileFilter& filter, ProfileMeta& meta) {
-  meta.account_json.clear();  // it counts what is gone as well
+  meta.account_json.clear();  // it counts removed samples as well
   if (meta.duration_ns == 0) return;
   const uint64_t end = std::min(filter.to_ns.value_or(kNoTime), meta.duration_ns);
   meta.duration_ns = end - std::min(filter.from_ns.value_or(0), end);

@@ -11,7 +11,7 @@
 namespace clrsampler {
 namespace {
 
-// What a foreign format does not say counts as native code.
+// Kinds that a foreign format does not know count as native code.
 FrameKind KindOf(ModelFrameKind kind) {
   switch (kind) {
     case ModelFrameKind::kKernel:

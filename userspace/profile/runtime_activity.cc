@@ -125,7 +125,7 @@ void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_
   });
   if (began != under_way_.rend()) {
     start = began->time;
-    // An exception has ended those inside it, at the latest now.
+    // An exception has ended the calls inside it, at the latest now.
     const auto it = std::prev(began.base());
     under_way_.erase(std::remove_if(it, under_way_.end(), [&](const Beginning& one) { return one.tid == tid; }),
                      under_way_.end());

@@ -28,8 +28,8 @@ constexpr absl::string_view kGcReasons[] = {"alloc-soh",          "induced",
 // GC.Collect in its modes.
 bool IsInduced(uint32_t reason) { return reason == 1 || reason == 7 || reason == 10 || reason == 17; }
 
-// What the runtime calls its threads; equal in 8, 9 and 10, and in all collectors. The kernel keeps 15 bytes. In
-// programs of NativeAOT they have no names of their own.
+// The names that the runtime gives its threads. They are equal in 8, 9 and 10, and in all collectors. The kernel keeps
+// 15 bytes. In programs of NativeAOT they have no names of their own.
 bool IsBackgroundGcThread(absl::string_view comm) { return comm == ".NET BGC"; }
 bool IsServerGcThread(absl::string_view comm) { return absl::StartsWith(comm, ".NET Server GC"); }
 
@@ -72,7 +72,7 @@ const Pause* SuspensionTracker::Suspending() const {
   return &FirstAsked()->second;
 }
 
-// All stand still for the thread that asked.
+// All threads stand still for the thread that asked.
 void SuspensionTracker::Stop(std::map<uint32_t, Pause>::const_iterator asked, MonotonicTime time) {
   joined_ = true;
   if (current_) ++counters_.unexpected;  // two that both stopped the world: the end of the first was lost
@@ -103,9 +103,9 @@ void SuspensionTracker::Add(const RuntimeEvent& event, OnPause on_pause, OnGc on
   }
 }
 
-// Where nobody tells that all stand still, the first event of a pause does.
+// If no event reports that all stand still, the first event of a pause does.
 void SuspensionTracker::StopWithoutReturn(const RuntimeEvent& event) {
-  // With a server collector, the threads that collect are others than the one that asked.
+  // With a server collector, the threads that collect are not the one that asked.
   if (event.kind == RuntimeEventKind::kGcStart) {
     if (const auto first = FirstAsked(); first != asked_.end()) Stop(first, event.time);
   } else if (event.kind == RuntimeEventKind::kRestart) {
@@ -158,7 +158,7 @@ void SuspensionTracker::AddGcEnd(const RuntimeEvent& event, OnGc on_gc) {
 }
 
 // The end of a background collection comes while threads run, or in a pause that is not its own. Any other end belongs
-// to the pause of this moment. False: it fits to none.
+// to the pause of this moment. False: it fits none.
 bool SuspensionTracker::EndOfCurrent(const GcDone& done) {
   if (!current_ || gc_ended_ || current_->younger) return false;
   if (gc_started_ && current_->generation == 2 && done.generation < 2) {
@@ -170,7 +170,8 @@ bool SuspensionTracker::EndOfCurrent(const GcDone& done) {
   current_->generation = done.generation;  // it may have become a higher one since it began
   current_->gc_reason = done.reason;
   current_->gc_index = done.index;
-  // DiagGCStart calls only plain GC.Collect induced, not one that compacts or finds that it is not worth while.
+  // DiagGCStart calls only plain GC.Collect induced. A collection that compacts, or finds that it is not worth while,
+  // is not called so.
   current_->induced |= IsInduced(done.reason);
   return true;
 }
@@ -185,7 +186,7 @@ void SuspensionTracker::AddRestart(const RuntimeEvent& event, OnPause on_pause) 
     return;
   }
   if (!current_ || current_->tid != event.tid) {
-    // Of a pause that was under way when watching began: until now another thread had to wait for it.
+    // The pause was under way when watching began. Another thread had to wait for it until this moment.
     if (!current_ && event.arguments[1] != 0) last_resume_ = event.time;
     return CountUnexpected();
   }
@@ -193,11 +194,11 @@ void SuspensionTracker::AddRestart(const RuntimeEvent& event, OnPause on_pause) 
   Classify(*current_, event);
   Pause done = *std::exchange(current_, std::nullopt);
   if (!sees_resumed_) return Close(std::move(done), on_pause);
-  // One that was never told to be resumed: that event was lost.
+  // No event reported that this pause was resumed: that event was lost.
   if (!resuming_.insert_or_assign(event.tid, std::move(done)).second) ++counters_.cut;
 }
 
-// What a pause was for, as its threads are let go.
+// The purpose of a pause, as its threads are let go.
 void SuspensionTracker::Classify(Pause& pause, const RuntimeEvent& restart) {
   if (pause.reason == kForGc) {
     const bool begins_background = gc_started_ && !gc_ended_;
@@ -214,7 +215,7 @@ void SuspensionTracker::Classify(Pause& pause, const RuntimeEvent& restart) {
     return;
   }
   if (pause.reason != kForGcPreparation) return;
-  // Without its thread's name: the collection goes on, which a change of the heaps' number does not say.
+  // The name of its thread is missing. The collection goes on, which a change of the heaps' number does not say.
   const bool goes_on = in_background_ && restart.arguments[0] == 0 && !gc_started_ && !IsServerGcThread(pause.comm);
   if (IsBackgroundGcThread(pause.comm) || goes_on) {
     pause.kind = PauseKind::kBackgroundGcFinal;

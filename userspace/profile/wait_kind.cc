@@ -21,7 +21,8 @@ struct Rule {
   WaitKind kind;
 };
 
-// What threads that wait for work are in: looked for first, since below it are waits like any other's.
+// The methods of threads that wait for work. They are looked for first, since below them there are waits like any
+// others.
 constexpr absl::string_view kIdle[] = {
     "System.Threading.PortableThreadPool.GateThread.GateThreadStart",
     "System.Threading.TimerQueue.TimerThread",
@@ -175,7 +176,8 @@ WaitKind KindOfWait(const WaitFacts& facts) {
   const WaitKind kind = KindByKernel(facts);
   const bool plain = kind == WaitKind::kFutex || kind == WaitKind::kSleep || kind == WaitKind::kPoll;
   if (!plain || !facts.in_runtime) return kind;
-  // A thread of the runtime's own waits for work, and never for a monitor: somebody who leaves one may give it some.
+  // A thread of the runtime's own waits for work, and never for a monitor. A thread that leaves a monitor may give it
+  // some.
   if (facts.managed.empty()) return facts.cut ? kind : WaitKind::kIdle;
   if (facts.ended_by_monitor) return WaitKind::kMonitor;
   // No method that waits: the runtime itself made a managed thread wait.

@@ -46,7 +46,7 @@ void ExceptionWatch::Handle(ProcessKey key, const ExceptionEvent& exception) {
   state.waiting.emplace(event.tid, waiting);
 }
 
-// Native code of the runtime, and managed code of it that looks for handlers: below the method that threw.
+// Native code of the runtime, and managed code of it that looks for handlers. Both are below the method that threw.
 bool ExceptionWatch::IsOfRuntime(FrameId frame) const {
   const Frame& known = frames_.at(frame);
   const bool managed = known.kind == FrameKind::kJit || known.kind == FrameKind::kR2r || known.kind == FrameKind::kAot;
@@ -88,7 +88,7 @@ void ExceptionWatch::GiveWaiting(ProcessKey key) {
 double ExceptionWatch::FactorOf(ProcessKey key) const {
   const auto found = states_.find(key);
   if (found == states_.end()) return 1;
-  // What was not sent is thrown and thrown again in the same parts as what was.
+  // Exceptions that were not sent are thrown and thrown again in the same parts as those that were.
   uint64_t sent = found->second.thrown;
   for (const auto& [type, count] : found->second.rethrown) sent += count;
   return sent == 0 ? 1 : static_cast<double>(sent + found->second.not_sent) / static_cast<double>(sent);

@@ -33,9 +33,9 @@ struct HookOfKind {
   HookKind kind;
   wire_hook hook;
 };
-// A return probe is on two functions through which no C++ exception passes, and only where the image's code proves that
-// these are the functions: where a symbol alone names them, a wrong one would end the process. The last of a pause
-// comes first: of what is seen to begin the end is then seen, too.
+// A return probe is on two functions through which no C++ exception passes. It is placed only where the image's code
+// proves that these are the functions. Where a symbol alone names them, a wrong one would end the process. The last
+// hook of a pause comes first: if its beginning is seen, its end is seen, too.
 constexpr HookOfKind kSuspensionHooks[] = {
     {HookKind::kRestartEE, WIRE_HOOK_RESTARTED}, {HookKind::kRestartEE, WIRE_HOOK_RESTART},
     {HookKind::kDiagGcEnd, WIRE_HOOK_GC_END},    {HookKind::kDiagGcStart, WIRE_HOOK_GC_START},
@@ -60,7 +60,7 @@ HookPlace PlaceOf(const AllocationPoint& point) {
 
 absl::StatusOr<SuspensionHooks> SuspensionHookPlaces(const RuntimeHooks& hooks, bool resumed) {
   SuspensionHooks found;
-  // Without the collections pauses still have their lengths. With half of them they would be called what they are not.
+  // Without the collections pauses still have their lengths. With half of them they would get wrong names.
   found.collections = hooks[HookKind::kDiagGcStart].status();
   found.collections.Update(hooks[HookKind::kDiagGcEnd].status());
   for (const HookOfKind& of_kind : kSuspensionHooks) {
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hoo
   }
   const HookForm form =
       hooks.jit_return->form == CompileForm::kEntryOnFrame ? HookForm::kEntryOnFrame : HookForm::kPlain;
-  // First the end: of what is seen to begin the end is then seen, too.
+  // The end comes first: if a beginning is seen, its end is seen, too.
   return std::vector<HookPlace>{{WIRE_HOOK_COMPILED, form, hooks.jit_return->offset.value},
                                 {WIRE_HOOK_COMPILE, HookForm::kPlain, begin->front().offset.value}};
 }

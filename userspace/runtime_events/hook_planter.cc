@@ -26,7 +26,7 @@ absl::Status NotWatched(ProcessKey key, absl::string_view what) {
                   "clrsampler ps lists the .NET processes");
 }
 
-// Between two looks at who else runs into hooks.
+// The time between two looks at processes that run into hooks and are not followed.
 constexpr uint64_t kOthersNs = 250'000'000;
 
 }  // namespace
@@ -135,7 +135,7 @@ void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wan
     if (Hooked* hooked = fresh[IndexOf(part)]) {
       planted &= hooked->status.ok();
       refuse(part, hooked->status);
-      // Where it is looked for depends on the path. Another process may know the image by another one.
+      // The path decides where it is looked for. Another process may know the image by another path.
       if (hooked->by_symbols && !hooked->status.ok()) hooked_.erase({image->get(), part});
     }
   }
@@ -163,7 +163,7 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
   };
   const absl::StatusOr<ElfImage> elf = ElfImage::Parse(image.bytes());
   if (!elf.ok()) return refuse_all(elf.status());
-  // By its own bytes: what form the process seems to have is up to the process.
+  // The image's own bytes decide: the process chooses the form that it seems to have.
   const bool by_symbols = ReadRuntimeImage(*elf).kind == RuntimeImageKind::kNativeAot;
   for (Hooked* hooked : fresh) {
     if (hooked != nullptr) hooked->by_symbols = by_symbols;
@@ -229,7 +229,7 @@ absl::StatusOr<std::vector<HookPlace>> HookPlanter::AllocationPlaces(const Runti
                                                                      Hooked& hooked) {
   ASSIGN_OR_RETURN(const std::vector<HookPlace> reports, AllocationReportPlaces(elf));
   if (hooked.image->content.damaged()) return absl::DataLossError("the file was changed while it was read");
-  // The first to come: what it says of an object holds from then on.
+  // The first event decides: its facts about an object hold from then on.
   std::vector<HookPlace> places;
   const HookPoints& suspend = hooks[HookKind::kSuspendEE];
   hooked.sees_types = suspend.ok();
@@ -314,7 +314,7 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
   if (has_set) {
     look_at(*hooked->set);
   } else {
-    // Not looked at yet: in which file it was hit is not known.
+    // It was not looked at yet. The file in which it was hit is not known.
     ForEachPlanted([&](const Hooked& one, HookPart its) {
       if (its == part) look_at(*one.set);
     });
@@ -336,7 +336,7 @@ void HookPlanter::Detach(Hooked& hooked, HookPart part, uint32_t cause, Monotoni
 }
 
 void HookPlanter::Reattach(Hooked& hooked, HookPart part) {
-  // Where the stack tells the beginning of a compilation, that probe comes back with calmer times only.
+  // Where the stack tells the beginning of a compilation, that probe comes back only when hits are rarer.
   if (part == HookPart::kCompilations && options_.drop_entry_probe_in_storms && hooked.start.proven()) {
     hooked.set->DetachProbe(WIRE_HOOK_COMPILE);
   }
@@ -412,7 +412,7 @@ void HookPlanter::Tick(MonotonicTime now) {
     if (IsEstimated(part) && Wants(part)) NoteCoverage(nullptr, part, now);
   }
   ForEachPlanted([&](Hooked& hooked, HookPart part) {
-    // What is counted and the CPU time that it is counted for must end at the same moment, and `now` has passed.
+    // The counts and the CPU time that they are counted for must end at the same moment, and `now` has passed.
     if (const uint32_t cause = std::exchange(hooked.exhausted_by, 0); cause != 0) {
       Detach(hooked, part, cause, clock_.Now());
     }
@@ -441,7 +441,7 @@ double HookPlanter::TakeCoverageFactor(ProcessKey key, HookPart part, uint64_t h
   return factor;
 }
 
-// Of all processes with these hooks; nullptr: of all that have hooks of the part.
+// The coverage of all processes with these hooks. nullptr: of all that have hooks of the part.
 void HookPlanter::NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now) {
   for (auto& [key, state] : states_) {
     const Hooked* its = state.hooked[IndexOf(part)].get();

@@ -14,7 +14,7 @@
 namespace clrsampler {
 namespace {
 
-// After probes could not come back: whatever was short, descriptors or memory, may be there again by then.
+// The wait after probes could not come back. The missing resource, descriptors or memory, may be there again by then.
 constexpr uint64_t kTryAgainNs = 10'000'000'000;
 
 bool IsDone(const std::future<void>& done) {
@@ -42,7 +42,7 @@ absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
 }
 
 absl::Status HookSet::Attach(Probe& probe) const {
-  // By descriptor: the very file that was looked at, wherever its path leads by now.
+  // The descriptor names the very file that was looked at, wherever its path leads by now.
   ASSIGN_OR_RETURN(probe.descriptor, attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get())));
   return absl::OkStatus();
 }
@@ -72,7 +72,7 @@ bool HookSet::Detach(MonotonicTime time) {
 bool HookSet::MayReattach() const { return detached_ && planted() && RemovalIsDone() && clock_.Now() >= try_again_; }
 
 absl::Status HookSet::Reattach() {
-  // A probe inside an instruction kills who comes by.
+  // A probe inside an instruction kills the process that comes by.
   if (!IsUnchanged(*file_)) {
     places_.clear();
     return absl::FailedPreconditionError("the file was changed while they were detached");

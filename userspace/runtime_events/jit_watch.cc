@@ -12,7 +12,7 @@
 namespace clrsampler {
 namespace {
 
-// Of a stack, for reports; the flame graph has all.
+// The most callers of a stack in reports. The flame graph has all.
 constexpr size_t kMaxCallers = 32;
 
 bool IsManaged(const Frame& frame) { return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r; }
@@ -67,7 +67,7 @@ Frame JitWatch::NameOf(const Process& process, const CompiledEvent& compiled) {
   if (event.entry == 0 || event.result != 0) {
     return Frame{FrameKind::kJit, NameSource::kNone, "[jit: not compiled]", "", ""};
   }
-  // What the hook itself has read of a dynamic method is right whatever has become of it.
+  // The name of a dynamic method that the hook itself has read is right, whatever has become of the method.
   if (const std::string dynamic_name = TextOf(event.name); !dynamic_name.empty()) {
     MethodName name;
     name.kind = IsIlStub(event.flags) ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
@@ -148,10 +148,10 @@ void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample
   const auto found = states_.find(process.key);
   if (found == states_.end() || !found->second->waiting) return;
   const Compilation& waiting = found->second->waiting->compilation;
-  // One that comes late: its compilation has gone without.
+  // This event is late: its compilation has gone without it.
   if (waiting.tid != sample.tid || waiting.done.ns != sample.header.time_ns) return;
   NamedCompilation observed = *std::exchange(found->second->waiting, std::nullopt);
-  // Below the method that needs the code is only the runtime's and the compiler's own.
+  // Below the method that needs the code there is only code of the runtime and the compiler.
   auto caller = std::find_if(frames.rbegin(), frames.rend(), [&](FrameId id) { return IsManaged(frames_.at(id)); });
   std::vector<FrameId> stack(frames.begin(), caller.base());
   if (stack.empty()) {

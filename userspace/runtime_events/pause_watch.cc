@@ -7,10 +7,10 @@
 namespace clrsampler {
 namespace {
 
-// Of one window, some 300 bytes each; a pause that takes longer to come than half a minute at 1,000 Hz loses blame, and
-// no memory.
+// The most blamed threads of one window, some 300 bytes each. A pause that takes longer to come than half a minute at
+// 1,000 Hz loses blame, and no memory.
 constexpr size_t kMaxBlamed = 1 << 15;
-// Threads whose pause is not over: one, and some whose end was lost.
+// The most threads whose pause is not over: one, and some whose end was lost.
 constexpr size_t kMaxUnreported = 64;
 
 void AddTo(SuspensionCounters& sum, const SuspensionCounters& one) {
@@ -74,7 +74,7 @@ void PauseWatch::Handle(const Process& process, const RuntimeEvent& said, bool s
   ++counters_.events;
   ProcessState& state = TargetOf(process.key);
   if (!sees_returns) state.tracker.WithoutReturns();
-  // What is left of a request that came to nothing is nobody's delay.
+  // The rest of a request that came to nothing is nobody's delay.
   if (said.kind == RuntimeEventKind::kSuspend && state.tracker.Suspending() == nullptr) state.window.clear();
   const bool stops = said.kind == RuntimeEventKind::kSuspended ||
                      (!sees_returns && state.tracker.Suspending() != nullptr &&
@@ -96,7 +96,7 @@ void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, 
   if (found == states_.end()) return;
   ProcessState& state = *found->second;
   const Pause* suspending = state.tracker.Suspending();
-  // The one that asks waits, or spins; what it does is no reason to wait.
+  // The thread that asks waits, or spins. Its work is no reason to wait.
   if (suspending == nullptr || sample.tid == suspending->tid || state.window.size() >= kMaxBlamed) return;
   std::optional<std::string> managed = ManagedMethodOf(frames);
   const bool is_managed = managed.has_value();

@@ -92,7 +92,7 @@ void ProbedEvents::OnRuntime(const RuntimeEvent& event) { Give(event.time, event
 void ProbedEvents::OnCompilation(const NamedCompilation& named) {
   const Compilation& compilation = named.compilation;
   if (compilation.result != 0) return;  // the runtime tells of code only
-  // What is in no file that is mapped as code shows when its first method is compiled.
+  // A module that is in no file mapped as code shows when its first method is compiled.
   Load(compilation.done, compilation.tid, named.module, named.module, kMemory);
   ClrMethod method{.method = compilation.method, .name = named.method};
   method.il_bytes = compilation.il_bytes;

@@ -44,7 +44,7 @@ std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
   return said;
 }
 
-// What a hit with a stack takes longer.
+// The additional time of a hit with a stack.
 constexpr uint64_t kStackNs = 3'000;
 
 bool IsManaged(const Frame& frame) {
@@ -73,7 +73,7 @@ uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t miss
   const uint32_t before = known->second.arrived;
   if (before >= count) return 0;  // events of two CPUs may cross
   known->second.arrived = count;
-  // The kernel counts on through an exec: what was missed before the first event may be of the program before.
+  // The kernel counts on through an exec. Hits missed before the first event may belong to the program before.
   const uint32_t more = is_first ? 0 : count - before;
   pauses_.MissedBeforeArrival(process.key);
   activities_[process.key].Cut();
@@ -176,7 +176,7 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
 }
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_allocation& event) {
-  // What the kernel did not send is in its sums; nothing else depends on it.
+  // The kernel's sums include the events that it did not send. Nothing else depends on it.
   const AllocationWatch::Since since = allocations_.Note(process.key, event);
   const uint64_t more_ns = event.has_stack != 0 ? kStackNs : 0;
   if (!Admit(process, HookPart::kAllocations, {event.header.time_ns}, since.hits, more_ns)) return std::nullopt;
@@ -223,7 +223,7 @@ size_t RuntimeWatch::PlaceOf(std::span<const FrameId> frames, bool compiling) co
   }
   while (at > 0 && !IsManaged(frames_.at(frames[at - 1]))) --at;
   if (at > 0) return at;
-  // A thread of the runtime's own: behind what all its threads begin in.
+  // It is a thread of the runtime's own: behind the function that all its threads begin in.
   if (compiling) {
     const auto outermost = std::find_if(frames.begin(), frames.end(), is_compiler);
     if (outermost != frames.end()) return static_cast<size_t>(outermost - frames.begin());
@@ -260,7 +260,8 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, c
   return Role{*compiled, PlaceOf(frames, true)};
 }
 
-// What the stack alone says: probes are detached, or the compilation has not ended, or an exception has ended it.
+// The role that the stack alone shows. Probes are detached, or the compilation has not ended, or an exception has ended
+// it.
 std::optional<RuntimeWatch::Role> RuntimeWatch::RoleByStack(std::span<const FrameId> frames) {
   if (std::none_of(frames.begin(), frames.end(), [&](FrameId id) { return IsCompiler(frames_.at(id)); })) {
     return std::nullopt;
@@ -269,7 +270,7 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleByStack(std::span<const Fram
 }
 
 void RuntimeWatch::DropBefore(MonotonicTime time) {
-  std::vector<ProcessKey> cut;  // those of which nothing came that was to be handled
+  std::vector<ProcessKey> cut;  // those without an event that was to be handled
   for (const auto& [of, times] : cuts_) cut.push_back(of.first);
   for (const ProcessKey key : cut) CutAt(key, time);
   for (auto& [key, activity] : activities_) activity.DropBefore(time);

@@ -19,7 +19,7 @@
 namespace clrsampler {
 namespace {
 
-// Of the new process, behind the standard descriptors.
+// Descriptors of the new process, behind the standard ones.
 constexpr int kSocket = 3;
 constexpr int kLife = 4;
 
@@ -37,14 +37,14 @@ bool TakeDescriptors(int socket, int life) {
 
 [[noreturn]] void RunChild(int socket, int life, const HelperOptions& options, const HelperProcess::Main& main) {
   prctl(PR_SET_NAME, options.name);
-  // Ctrl-C goes to all processes of the terminal: what it means is the main loop's business.
+  // Ctrl-C goes to all processes of the terminal. The main loop decides what it means.
   for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   if (!TakeDescriptors(socket, life)) _exit(1);
   const rlimit file_size{options.max_file_bytes, options.max_file_bytes};
   setrlimit(RLIMIT_FSIZE, &file_size);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  // What the kernel lacks of it is told by the agent, which has the same kernel.
+  // The agent reports the parts of the sandbox that the kernel lacks. It has the same kernel.
   if (options.prepare) options.prepare();
   if (!EnterSandbox(options.profile).ok() || !EndWithPipe(kLife)) _exit(1);
   main(kSocket);

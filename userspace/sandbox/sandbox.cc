@@ -35,8 +35,8 @@ absl::Status BecomeUser(FileUser user) {
   return absl::OkStatus();
 }
 
-// The kernel asks the effective user at files, at /proc/sys too, and the two others when somebody sends a signal. The
-// way back is closed by the list of system calls.
+// The kernel asks for the effective user at files, at /proc/sys too. It asks for the two others when somebody sends a
+// signal. The list of system calls closes the way back.
 absl::Status TouchFilesAs(FileUser user) {
   if (setgroups(0, nullptr) != 0 || setresgid(0, user.gid, 0) != 0 || setresuid(0, user.uid, 0) != 0) {
     return absl::FailedPreconditionError(absl::StrCat("the agent keeps the right to write root's files: ",
@@ -51,7 +51,7 @@ PreparedAgent PrepareAgent(const AgentNeeds& needs) {
   PreparedAgent prepared;
   SandboxProfile& profile = prepared.profile;
   profile.command = needs.command;
-  // The unit's: tools/packaging/clrsampler.service says what each is for.
+  // The capabilities of the unit. tools/packaging/clrsampler.service gives the purpose of each.
   profile.capabilities = {CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
   profile.syscalls = {SyscallGroup::kBase, SyscallGroup::kWriteFiles, SyscallGroup::kProfile,
                       SyscallGroup::kLocalSockets};
@@ -66,7 +66,7 @@ PreparedAgent PrepareAgent(const AgentNeeds& needs) {
     return prepared;
   }
   if (needs.late_outputs) {
-    // The folder may be anybody's, and the file goes to the person behind sudo.
+    // Anybody may own the folder. The file goes to the person behind sudo.
     for (const int capability : {CAP_DAC_OVERRIDE, CAP_CHOWN}) profile.capabilities.push_back(capability);
     return prepared;
   }
@@ -161,11 +161,11 @@ absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxProfile& prof
     return status;
   };
   ForbidGaining(profile.capabilities);
-  // Before it is another user, who may not reach what the rules name.
+  // This comes before the change of the user: the new user may not reach the files that the rules name.
   if (profile.readable) RETURN_IF_ERROR(optional(RestrictToReading(*profile.readable)));
   if (profile.user) {
     const absl::Status became = BecomeUser(*profile.user);
-    // In a container without that user it stays who it is.
+    // In a container without that user the agent keeps its own.
     if (!became.ok()) missing.push_back(std::string(became.message()));
   }
   if (profile.file_user) RETURN_IF_ERROR(optional(TouchFilesAs(*profile.file_user)));

@@ -35,14 +35,14 @@ absl::Status FilterSyscalls(std::span<const SyscallRule> rules) {
   if (context == nullptr) return absl::InternalError("libseccomp can make no filter");
   seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_NNP, 0);  // the caller's business
   seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  // Before Linux 5.16 a filter slows all code down against guesses of the CPU; foreign code never runs here.
+  // Before Linux 5.16 a filter slows all code down as a protection against speculation. Foreign code never runs here.
   seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_SSB, 1);
   for (const SyscallRule& rule : rules) {
     if (const int error = AddRule(context.get(), rule); error != 0) {
       return ErrnoError(-error, absl::StrCat("the rule for ", rule.name));
     }
   }
-  // glibc falls back to what older kernels have.
+  // glibc falls back to the calls of older kernels.
   if (const int clone3 = seccomp_syscall_resolve_name("clone3"); clone3 >= 0) {
     seccomp_rule_add(context.get(), SCMP_ACT_ERRNO(ENOSYS), clone3, 0);
   }

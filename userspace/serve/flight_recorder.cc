@@ -34,12 +34,12 @@ using Json = nlohmann::ordered_json;
 constexpr char kInfo[] = ".info.json";
 constexpr char kProfile[] = ".json";
 constexpr size_t kMaxInfoBytes = 64 << 20;
-// Of what goes into .info.json.
+// The most entries of a list in .info.json.
 constexpr size_t kMaxListed = 5000;
 
 std::string Dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
 
-// Our own file names only, as Observe makes them (20261123T045500Z-1): what else lies in the folder is not ours.
+// Only file names of our own, as Observe makes them (20261123T045500Z-1). Other files in the folder are not ours.
 bool IsId(absl::string_view text) {
   constexpr absl::string_view kTime = "00000000T000000Z-";  // a 0 for any digit
   if (text.size() <= kTime.size() || text.size() > 64) return false;
@@ -50,7 +50,7 @@ bool IsId(absl::string_view text) {
   return true;
 }
 
-// Whole or not at all: under another name first.
+// The file is whole or not there: it is written under another name first.
 class NewFile {
  public:
   static absl::StatusOr<NewFile> Create(const std::string& path) {
@@ -255,7 +255,7 @@ absl::Status FlightRecorder::FindFiles() {
   return absl::OkStatus();
 }
 
-// What a run that was killed did not finish.
+// Files that a killed run did not finish.
 void FlightRecorder::RemoveLeftovers() {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(options_.directory.c_str()), closedir);
   while (const dirent* entry = directory != nullptr ? readdir(directory.get()) : nullptr) {
@@ -263,7 +263,7 @@ void FlightRecorder::RemoveLeftovers() {
     const bool partial = absl::ConsumeSuffix(&id, ".partial");
     const bool info = absl::ConsumeSuffix(&id, kInfo);
     if ((!info && !absl::ConsumeSuffix(&id, kProfile)) || !IsId(id)) continue;
-    // Of a recording both are written, the info last. One that can't be read now may be another time.
+    // A recording has two files, and its info is written last. One that can't be read now may be readable another time.
     const bool alone = !info && access(PathOf(id, kInfo).c_str(), F_OK) != 0 && errno == ENOENT;
     if (partial || alone) unlink(absl::StrCat(options_.directory, "/", entry->d_name).c_str());
   }
@@ -305,9 +305,9 @@ absl::Status FlightRecorder::Observe(std::shared_ptr<const Window> window) {
     written.Update(Write(std::move(recording)));
     return true;
   });
-  // What was before a jump of the clock has times that mean something else now, and nothing waits for it any more.
+  // Windows from before a jump of the clock have other times now, and nothing waits for them any more.
   if (window->clock_jump_ns != 0) windows_ = {window};
-  // A later hit may be one of this window's beginning.
+  // A later hit may be at this window's beginning.
   const uint64_t earliest = window->begin_unix_ns - std::min(window->begin_unix_ns, options_.before_ns);
   uint64_t needed = earliest;
   for (const FlightRecording& recording : waiting_) needed = std::min(needed, recording.from_unix_ns);
@@ -328,7 +328,7 @@ struct FlightRecorder::Content {
   uint64_t last_unix_ns = 0;
 };
 
-// What a recording says beside its profile, out of the windows that it covers; cut to these.
+// The content of a recording beside its profile. It is gathered from the windows that it covers, and cut to these.
 FlightRecorder::Content FlightRecorder::Gather(FlightRecording& recording) const {
   Content content;
   content.info = InfoJson(recording);
@@ -372,7 +372,7 @@ absl::Status FlightRecorder::WriteFiles(FlightRecording& recording) {
   RETURN_IF_ERROR(
       WriterOfFormat("json")->make({})->Write(model, [&](absl::string_view bytes) { return profile.Write(bytes); }));
   ASSIGN_OR_RETURN(const uint64_t profile_bytes, profile.Finish());
-  // Last: a recording is there when its info is.
+  // This comes last: a recording is there when its info is.
   ASSIGN_OR_RETURN(NewFile info_file, NewFile::Create(PathOf(recording.id, kInfo)));
   RETURN_IF_ERROR(info_file.Write(Dump(content.info)));
   ASSIGN_OR_RETURN(const uint64_t info_bytes, info_file.Finish());

@@ -32,7 +32,7 @@
 namespace clrsampler {
 namespace {
 
-// In memory, for whoever is late: so much time, but not less than so many windows.
+// Windows stay in memory for late clients: for this time, but not fewer than this number of windows.
 constexpr uint64_t kRecentNs = 60'000'000'000;
 constexpr uint64_t kLeastRecentWindows = 8;
 // A process that was killed holds its history until the kernel has taken it apart.
@@ -43,7 +43,7 @@ std::string HostName() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-// The folder of a file, for our eyes only where it is made: what is in it names the methods of all users' programs.
+// The folder of a file. A new one can be read by us only: its files name the methods of all users' programs.
 absl::Status MakeFolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0) return absl::OkStatus();
@@ -77,7 +77,7 @@ class Service {
  public:
   explicit Service(const ServeOptions& options)
       : options_(options), windows_(std::max(kLeastRecentWindows, kRecentNs / options.window_ns), kRecentNs) {}
-  // First the windows end, then those who wait for them; see the members' order.
+  // The windows end first, then the threads that wait for them. See the members' order.
   ~Service() { windows_.Close(); }
 
   absl::Status Start();
@@ -106,7 +106,7 @@ class Service {
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<History> history_;
   std::unique_ptr<FlightRecorder> flights_;
-  std::unique_ptr<WindowWriter> writer_;  // from here on, in the order of what uses what
+  std::unique_ptr<WindowWriter> writer_;  // from here on, each part before the parts that use it
   std::vector<std::unique_ptr<Pusher>> pushers_;
   std::unique_ptr<Endpoints> endpoints_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
@@ -120,7 +120,7 @@ absl::Status Service::Start() {
   if (!options_.flights.triggers.empty()) {
     RETURN_IF_ERROR(MakeFolderOf(options_.flights.directory));
   }
-  // Without triggers, what earlier runs have recorded is still shown.
+  // Without triggers, the recordings of earlier runs are still shown.
   absl::StatusOr<std::unique_ptr<FlightRecorder>> flights = FlightRecorder::OpenFolder(options_.flights);
   if (flights.ok()) {
     flights_ = *std::move(flights);
@@ -278,7 +278,7 @@ absl::StatusOr<ServeEnd> Service::Run() {
       NotifyManager("READY=1");
       if (options_.on_ready) options_.on_ready();
     }
-    // The recorder calls this about once a second: a loop that hangs is a watchdog that is not fed.
+    // The recorder calls this about once a second. A loop that hangs does not feed the watchdog.
     RETURN_IF_ERROR(recorder->Run([&](const RecordProgress& progress) {
       if (watchdog) NotifyManager("WATCHDOG=1");
       if (static_cast<uint64_t>(progress.seconds) % 10 == 0) {
@@ -294,7 +294,7 @@ absl::StatusOr<ServeEnd> Service::Run() {
       malloc_trim(0);  // what was freed stays with the process otherwise
       continue;
     }
-    // What is on its way, a push or a question, may take some seconds more.
+    // A push or a question that is under way may take some seconds more.
     constexpr absl::string_view kPatience = "\nEXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1";
     const bool reload = signal == SIGHUP && options_.reload_on_hangup;
     NotifyManager(reload ? absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", SystemClock().Now().ns / 1000, kPatience)

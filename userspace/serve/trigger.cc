@@ -196,7 +196,7 @@ std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
     worst_rate = rate;
     worst = TriggerHit{window.end_unix_ns, process.pid, process.comm, process.container, RateText(rate)};
   }
-  // Who was below in this window, or is gone, begins anew.
+  // A process that was below in this window, or is gone, begins anew.
   absl::erase_if(above_, [&](const auto& entry) { return entry.second.window != window.number; });
   return worst;
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kWait(1);
 constexpr uint64_t kSayAgainNs = 60'000'000'000;
 
-// The kind of a trigger is what stands before its sign.
+// The kind of a trigger is the text before its sign.
 std::string KindOf(const std::string& trigger) {
   std::string kind = trigger.substr(0, trigger.find('>'));
   kind.erase(kind.find_last_not_of(' ') + 1);
@@ -53,7 +53,7 @@ void WindowWriter::Run() {
     }
     if (parts_.history == nullptr || (windows.empty() && !more_to_do)) continue;
     if (!windows.empty()) now_unix_ns = windows.back()->end_unix_ns;
-    // By the clock of the windows: the history has seen it, and knows when not to believe it.
+    // The clock of the windows decides: the history has seen it, and knows when not to believe it.
     const absl::StatusOr<bool> maintained = parts_.history->Maintain(now_unix_ns);
     more_to_do = maintained.ok() && *maintained;
     if (!maintained.ok()) Say("maintain", maintained.status());

@@ -16,7 +16,7 @@ uint64_t SaturatingSum(uint64_t a, uint64_t b) {
   return a > std::numeric_limits<uint64_t>::max() - b ? ~uint64_t{0} : a + b;
 }
 
-// A weight that a model can hold many of: a sum of millions of hostile ones still fits into 64 bits.
+// The largest weight. A model can hold many of these: a sum of millions of hostile ones still fits into 64 bits.
 constexpr uint64_t kMaxRowWeight = uint64_t{1} << 62;
 
 // Each counter of the two, in the order of the file: one place for encoding, decoding and merging.
@@ -38,7 +38,7 @@ void VisitCounters(Tally& tally, Visit visit) {
   visit(tally.compilations);
   visit(tally.compile_ns);
   visit(tally.allocated_bytes);
-  // A kind that is new comes last.
+  // A new kind comes last.
   visit(tally.waits.running_ns);
   visit(tally.waits.short_ns);
   visit(tally.waits.untold_ns);
@@ -99,7 +99,7 @@ absl::Status WholeOr(const VarintReader& in, absl::string_view what) {
   return absl::DataLossError(what);
 }
 
-// The same; of a part that is not whole nothing is kept.
+// The same, but nothing is kept of a part that is not whole.
 template <typename T>
 absl::Status WholeOr(const VarintReader& in, absl::string_view what, std::vector<T>& values, size_t before) {
   absl::Status status = WholeOr(in, what);
@@ -151,8 +151,9 @@ void MergeRows(std::vector<StackRow>& rows) {
   rows.resize(kept);
 }
 
-// A common divisor of all weights; then groups of the rows of one thread and state, in two columns each. Most samples
-// stand for the same time, so that their weights are 1 each, and the second column vanishes when it is compressed.
+// A common divisor of all weights comes first. Then groups of the rows of one thread and state follow, in two columns
+// each. Most samples stand for the same time. So their weights are 1 each, and the second column vanishes when it is
+// compressed.
 std::string EncodeRows(std::span<const StackRow> rows) {
   VarintWriter out;
   uint64_t unit = 0;
@@ -225,7 +226,7 @@ void MergeTallies(std::vector<ProcessTally>& tallies) {
   tallies = std::move(merged);
 }
 
-// Most counters of most processes are 0: a bit each says which are there.
+// Most counters of most processes are 0. A bit for each says which are there.
 std::string EncodeTallies(std::span<const ProcessTally> tallies) {
   VarintWriter out;
   for (const ProcessTally& tally : tallies) {

@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint64_t kMinBytes = uint64_t{1} << 20;
 
-// Connections of questions. Threads of the HTTP server meet here, and the writer where the file is replaced; what they
-// share is the list of idle connections, which is why it is a lock and not a message.
+// Connections for questions. Threads of the HTTP server meet here, and the writer where the file is replaced. They
+// share the list of idle connections. So this is a lock and not a message.
 class Readers {
  public:
   explicit Readers(const HistoryFile& file) : file_(file) {}
@@ -126,7 +126,7 @@ class StoredHistory final : public History {
   StoredHistory(HistoryFile file, const HistoryLimits& limits, std::function<void(const std::string&)> said)
       : file_(std::move(file)), limits_(limits), said_(std::move(said)), readers_(file_) {}
 
-  // A damaged file is set aside once; a new one that is damaged at once is the disk's fault, and an error.
+  // A damaged file is set aside once. A new one that is damaged at once is the disk's fault, and an error.
   absl::Status Start() {
     absl::Status status = OpenWriter();
     if (absl::IsDataLoss(status)) status = BeginAnew(status);
@@ -194,7 +194,7 @@ class StoredHistory final : public History {
     return OpenWriter();
   }
 
-  // Work of the writer. Of a file that turns out to be damaged it is begun again with a new one.
+  // The writer's work. If the file turns out to be damaged, the work is begun again with a new file.
   absl::Status Write(absl::FunctionRef<absl::Status(HistoryWriter&)> work) {
     if (writer_ == nullptr) RETURN_IF_ERROR(Start());  // an earlier try failed
     absl::Status status = readers_.damage_seen() ? absl::DataLossError("met by a question") : work(*writer_);

@@ -25,8 +25,8 @@ namespace clrsampler {
 namespace {
 
 constexpr mode_t kMode = 0600;
-// Up to here a file is read as a whole when it is opened, to know that it is sound: 0.1 s. Of a larger one damage shows
-// when it is met.
+// A file up to this size is read as a whole when it is opened, to know that it is sound: 0.1 s. Damage in a larger one
+// shows when it is met.
 constexpr uint64_t kMaxCheckedBytes = uint64_t{64} << 20;
 constexpr absl::string_view kDamaged = ".damaged-";
 constexpr const char* kCompanions[] = {"-wal", "-shm", "-journal"};
@@ -35,8 +35,8 @@ absl::Status NotOurs(const std::string& path, absl::string_view why) {
   return WithHint(absl::FailedPreconditionError(absl::StrCat(path, why)), "name another file for the history");
 }
 
-// Whether a file is ours, going by its first bytes. One of somebody else must not be renamed, even if the command line
-// names it; one that a crash of the machine has filled with zeros was ours.
+// Whether a file is ours, going by its first bytes. A foreign file must not be renamed, even if the command line names
+// it. A file that a crash of the machine has filled with zeros was ours.
 absl::StatusOr<bool> LooksLikeOurs(int fd) {
   std::array<std::byte, 100> header{};
   RETURN_IF_ERROR(ReadAt(fd, 0, header).status());
@@ -92,7 +92,7 @@ absl::StatusOr<bool> HistoryFile::Exists() const {
   return true;
 }
 
-// Made under another name: whatever kills us, what has the right name is whole.
+// The file is made under another name: whatever kills us, a file with the right name is whole.
 absl::Status HistoryFile::Make() const {
   const std::string unfinished = absl::StrCat(path_, ".new");
   unlink(unfinished.c_str());
@@ -119,7 +119,7 @@ absl::StatusOr<SqliteConnection> HistoryFile::OpenForWriting() const {
   if (!connection.ok()) return connection.status();
   connection->SetBusyTimeout(1000);
   // NORMAL: the log is written to disk before pages move from it to the file. A crash of the machine may take the
-  // newest windows, but never what is older; a crash of the program takes nothing that was committed.
+  // newest windows, but never older ones. A crash of the program takes nothing that was committed.
   RETURN_IF_ERROR(connection->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"));
   RETURN_IF_ERROR(Migrate(*connection));
   RETURN_IF_ERROR(CheckSchema(*connection));

@@ -8,7 +8,7 @@
 namespace clrsampler {
 namespace {
 
-// So many more than asked for are kept before the shortest are dropped.
+// This many more than asked for are kept before the shortest are dropped.
 constexpr size_t kSlack = 64;
 
 HistoryPause PauseOf(const SegmentDictionary& names, const EntryPause& pause) {

@@ -27,7 +27,7 @@ constexpr size_t kMaxRows = 100'000;     // of lists that are answers
 constexpr size_t kMaxMethodGroups = 1 << 18;
 constexpr size_t kMaxSteps = 10'000, kMaxSeries = 1000;
 constexpr size_t kMinContainerIdBytes = 12;
-// So few processes are looked up one by one.
+// At most this number of processes is looked up one by one.
 constexpr size_t kFewProcesses = 32;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kYear = 366 * 24 * 3600 * kSecond;
@@ -355,7 +355,7 @@ absl::StatusOr<HistoryReader::SegmentView> HistoryReader::LoadSegment(int64_t id
       ASSIGN_OR_RETURN(const bool row, rows.Next());
       if (!row) break;
       const absl::StatusOr<std::string> bytes = UnpackBlob(rows.Blob(0));
-      // What follows one that is damaged can't be placed. Entries from before it are still readable.
+      // Entries behind a damaged one can't be placed. Entries from before it are still readable.
       whole = bytes.ok() && names.Extend(AsBytes(*bytes)).ok();
     }
     if (!whole) ++damaged_parts_;

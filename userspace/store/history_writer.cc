@@ -17,7 +17,8 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // A dictionary in memory; the next segment begins with a new one.
 constexpr size_t kMaxSegmentMemoryBytes = size_t{24} << 20;
 constexpr uint64_t kMaxSegmentNs = 24 * 3600 * kSecond;
-// Of the limit: forgetting a segment's last entry frees its dictionary at once, which has to be a small part.
+// A segment is this part of the limit. Forgetting a segment's last entry frees its dictionary at once, which has to be
+// a small part.
 constexpr uint64_t kSegmentsInLimit = 16;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kJumpNs = 3600 * kSecond;
@@ -101,7 +102,7 @@ absl::Status HistoryWriter::Append(const Window& window) {
   absl::StatusOr<SqliteTransaction> transaction =
       SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kWrite);
   if (!transaction.ok()) return NoRoomHint(transaction.status());
-  // What a window that failed has added to the dictionary comes with this one: `stored` moves only with a commit.
+  // Additions to the dictionary of a window that failed come with this one: `stored` moves only with a commit.
   const DictionarySizes sizes = segment_->names->sizes();
   uint64_t addition_bytes = 0;
   if (!(sizes == segment_->stored)) {
@@ -169,7 +170,7 @@ void HistoryWriter::BeginSegment(uint64_t begin_unix_ns) {
   segment_->begin_unix_ns = begin_unix_ns;
 }
 
-// One dictionary instead of hundreds of additions takes a third of the room. Not being able to leaves them as they are.
+// One dictionary instead of hundreds of additions takes a third of the room. If that fails, they stay as they are.
 void HistoryWriter::FinishSegment() {
   const std::unique_ptr<Segment> segment = std::move(segment_);
   if (segment == nullptr || segment->additions < 2 || !segment->names->ok()) return;
@@ -204,7 +205,7 @@ absl::Status HistoryWriter::AddEntry(const WindowEntry& entry) {
   return absl::OkStatus();
 }
 
-// Nothing is kept of a part that has nothing in it.
+// Nothing is kept of an empty part.
 absl::Status HistoryWriter::AddPart(int64_t key, const std::string& bytes) {
   if (bytes.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string blob, packer_.Pack(AsBytes(bytes)));
@@ -286,7 +287,7 @@ absl::StatusOr<bool> HistoryWriter::RollUp(uint64_t now_unix_ns, EntryLevel from
   const uint64_t age = from == EntryLevel::kWindow ? limits_.windows_ns : limits_.minutes_ns;
   const uint64_t unit = UnitOf(to);
   if (now_unix_ns <= age) return false;
-  // Begun before this, an entry is in a minute or hour that is over long enough.
+  // An entry that began before this is in a minute or hour that has been over long enough.
   const uint64_t before = (now_unix_ns - age) / unit * unit;
   int64_t segment = 0, begin = 0;
   {

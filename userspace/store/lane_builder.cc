@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxRanked = 200'000;  // further ones are among the others
 
-// act(step, part of the time) for each step that a time lies in.
+// Calls act(step, part of the time) for each step that a time lies in.
 template <typename Act>
 void ForEachStep(const HistoryLanes& lanes, uint64_t begin, uint64_t end, const Act& act) {
   const uint64_t line_end = lanes.begin_unix_ns + lanes.step_ns * lanes.steps;

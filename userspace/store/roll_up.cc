@@ -14,7 +14,7 @@
 namespace clrsampler {
 namespace {
 
-// Whether numbers are in the bounds of the segment is asked where they are used.
+// The numbers are checked against the bounds of the segment where they are used.
 constexpr const DictionarySizes& kAnySizes = kMaxDictionarySizes;
 
 class Merging {

@@ -77,7 +77,7 @@ std::string EncodeAddition(const DictionarySizes& begin, const ProfileModel& nam
     out.Number(thread.tid);
     out.Number(thread.name);
   }
-  // Behind the rest and only where there are some: most segments have none.
+  // These stand behind the rest, and only where there are some: most segments have none.
   for (size_t i = begin.sources; i < end.sources; ++i) {
     out.Number(names.sources[i].file);
     out.Number(names.sources[i].url);

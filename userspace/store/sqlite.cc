@@ -9,7 +9,7 @@
 namespace clrsampler {
 namespace {
 
-// Where a file grows and there is no room; EFBIG is RLIMIT_FSIZE.
+// The errors where a file grows and there is no room. EFBIG is RLIMIT_FSIZE.
 bool IsNoRoom(int error_number) { return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG; }
 
 absl::Status SqliteError(sqlite3* database, int result) {
@@ -36,7 +36,7 @@ absl::Status SqliteError(sqlite3* database, int result) {
       return absl::AbortedError(message);
     case SQLITE_IOERR: {
       int error_number = database == nullptr ? 0 : sqlite3_system_errno(database);
-      // SQLite 3.40 does not tell it of a commit; nothing that has succeeded since has changed it.
+      // SQLite 3.40 does not tell it of a commit. No call that has succeeded since has changed it.
       if (error_number == 0 && extended == SQLITE_IOERR_WRITE) error_number = last_error_number;
       if (error_number != 0) absl::StrAppend(&message, ", ", ErrnoError(error_number, "system").message());
       if (IsNoRoom(error_number) || extended == SQLITE_IOERR_SHMSIZE) return absl::ResourceExhaustedError(message);

@@ -26,7 +26,7 @@ WaitTimes PartOf(WaitTimes times, uint64_t from_ns, uint64_t part_ns, uint64_t w
   return times;
 }
 
-// What may be somebody's trouble, also where nothing runs.
+// The waits that may be somebody's trouble, also where nothing runs.
 uint64_t WaitedForThreadsNs(const WaitTimes& waits) {
   return waits.of(WaitKind::kMonitor) + waits.of(WaitKind::kLock) + waits.of(WaitKind::kTaskWait) +
          waits.of(WaitKind::kSemaphore) + waits.of(WaitKind::kEvent);

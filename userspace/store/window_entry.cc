@@ -48,7 +48,7 @@ class TakingApart {
     }
   }
 
-  // The window's process that a thread belongs to. A pid that is there twice was reused; names then tell.
+  // The window's process that a thread belongs to. A pid that is there twice was reused. The names tell then.
   uint32_t ProcessOf(const ProfileModel& model, const ModelThread& thread) {
     const StringIndex comm = segment_.String(model.text(thread.comm));
     const StringIndex container = segment_.String(model.text(thread.container_id));
@@ -142,7 +142,7 @@ class TakingApart {
     for (auto notice = from.notices.end() - static_cast<ptrdiff_t>(notices); notice != from.notices.end(); ++notice) {
       to.notices.push_back(segment_.String(notice->message));
     }
-    // When the rate changed within the window is not known: the changes are spread over it.
+    // The time at which the rate changed within the window is not known. The changes are spread over it.
     const std::vector<uint32_t>& rates = window_.frequencies_hz;
     for (size_t i = 0; i < std::min(rates.size(), kMaxEntryRates); ++i) {
       to.rates.push_back({entry_.begin_unix_ns + to.covered_ns / rates.size() * i, rates[i]});

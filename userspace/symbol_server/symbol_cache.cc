@@ -29,7 +29,7 @@ constexpr absl::string_view kMissingSuffix = ".missing";
 constexpr absl::string_view kWorkPrefix = "work-";
 
 std::string MissingName(const SymbolFileKey& key, uint64_t servers) {
-  // The r2rmap's and the image's own name are part of what was asked for, but not of a file in the cache.
+  // The r2rmap's name and the image's own name are part of the request, but not of a file in the cache.
   return absl::StrFormat("%s.%016x%s", CacheFileName(key), servers, std::string(kMissingSuffix));
 }
 
@@ -59,7 +59,7 @@ absl::StatusOr<SymbolCache> SymbolCache::Open(const std::string& folder, Options
   cache.fd_ = UniqueFd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
   if (!cache.fd_.valid() || fstat(cache.fd_.get(), &status) != 0) return ErrnoError(errno, folder);
-  // Who may write here may give functions false names.
+  // A user who may write here may give functions false names.
   const bool ours = status.st_uid == geteuid() || (geteuid() == 0 && status.st_uid == AgentFileUser().uid);
   if (!ours || (status.st_mode & 022) != 0) {
     return WithHint(absl::PermissionDeniedError(absl::StrCat(folder, " can be written to by other users")),
@@ -96,7 +96,7 @@ absl::StatusOr<UniqueFd> SymbolCache::OpenReceived(pid_t pid) const {
   UniqueFd file(openat(fd_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.valid()) return ErrnoError(errno, PathOf(name));
   // The kernel gives a read lease only where nobody has the file open, or mapped, for writing. File systems without
-  // leases leave that open; what is read there is bounded and checked like every file of others.
+  // leases leave that open. A file there is read within bounds and checked like every foreign file.
   if (fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0) {
     fcntl(file.get(), F_SETLEASE, F_UNLCK);
   } else if (errno == EAGAIN) {

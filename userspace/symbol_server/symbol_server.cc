@@ -89,7 +89,7 @@ std::shared_ptr<const ImageFile> SymbolServer::OpenCached(const SymbolFileKey& k
   file->inode = status.st_ino;
   file->size = static_cast<uint64_t>(status.st_size);
   file->content = *std::move(content);
-  // Looked into by the fetching process before, but a disk can fail and a process be overtaken.
+  // The fetching process has looked into it before. But a disk can fail, and a process can be overtaken.
   if (!CheckSymbolFile(key, file->bytes()).ok() || file->content.damaged()) {
     cache_.Discard(key);
     return nullptr;
@@ -189,7 +189,7 @@ void SymbolServer::SendOrder(Notices& notices) {
   at_work_ = number;
 }
 
-// The process that received it is not believed: neither that it has let go of the file, nor what is in it.
+// The process that received it is not believed. It may still hold the file, and the content may be anything.
 absl::Status SymbolServer::Adopt(const SymbolFileKey& key) {
   ASSIGN_OR_RETURN(const UniqueFd received, cache_.OpenReceived(process_pid_));
   ASSIGN_OR_RETURN(const MappedFile content, MappedFile::Map(received.get(), 0, 0, ImageFiles::kMaxImageBytes));
@@ -229,7 +229,7 @@ void SymbolServer::Take(const OrderReply& reply, Notices& notices) {
     case OrderResult::kMissing:
     case OrderResult::kRejected:
       ++counters_.missing;
-      // What a server sends in place of the file it will send tomorrow too.
+      // A server that sends something else in place of the file will send it tomorrow, too.
       cache_.NoteMissing(wanted.key, servers_number_);
       break;
   }

@@ -43,7 +43,7 @@ bool IsOnFuse(const OpenedFile& file) {
       "fuse ", file.status.st_dev, " ", file.status.st_ino);
 }
 
-// Without symbolic links, behind which somebody else's file may stand.
+// The path has no symbolic links. A file of somebody else may stand behind one.
 bool IsReallyAt(const OpenedFile& file, const std::string& path) {
   return Taped(
       file.tape,

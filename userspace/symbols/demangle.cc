@@ -36,7 +36,7 @@ void Append(const char* text, size_t bytes, void* opaque) {
   output->room -= bytes;
 }
 
-// Bytes written into `buffer`; 0: no mangled name, or too long. The jump passes over frames of C only; nothing with a
+// Bytes written into `buffer`. 0: no mangled name, or too long. The jump passes over frames of C only. Nothing with a
 // destructor lives in this function.
 size_t DemangleInto(const char* mangled, char* buffer, size_t room) {
   Output output;
@@ -195,7 +195,7 @@ std::string WithoutTemplateArguments(absl::string_view name) {
       continue;
     }
     const size_t end = SkipBracket(name, at);
-    // Names of a hostile file may hold any bytes: to look for the end of each of 31,000 such brackets took 1.3 s.
+    // Names of a hostile file may hold any bytes. A search for the end of each of 31,000 such brackets took 1.3 s.
     if (end == absl::string_view::npos) return std::string(name);
     absl::StrAppend(&result, "<...>");
     at = end;
@@ -237,8 +237,8 @@ std::string DemangleShort(absl::string_view symbol) {
   const std::optional<std::string> text = Demangle(symbol);
   if (!text) return std::string(symbol);
   if (IsRust(*text)) return RustText(*text);
-  // What is no function has a phrase in front: "vtable for X", "non-virtual thunk to A::f()", "guard variable for
-  // f()::x".
+  // A symbol that is no function has a phrase in front: "vtable for X", "non-virtual thunk to A::f()", "guard variable
+  // for f()::x".
   absl::string_view rest = *text;
   absl::string_view phrase;
   for (const absl::string_view mark : {" thunk to ", " for "}) {

@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-// Of a function of this image.
+// The place of a function of this image.
 void SetPlace(VirtualAddress start, VirtualAddress end, const std::string& path, Frame& frame) {
   frame.module_path = path;  // the vDSO has none
   frame.address = start.value;
@@ -26,8 +26,8 @@ bool HasDebugLines(const ElfImage& image) {
   return image.FindSection(".debug_line") != nullptr || image.FindSection(".zdebug_line") != nullptr;
 }
 
-// musl's libc has hidden functions without symbols or unwind data: what calls them tells where they begin. Empty for
-// other images.
+// musl's libc has hidden functions without symbols or unwind data. Calls of them show where they begin. Empty for other
+// images.
 std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
   const absl::StatusOr<CfiTable> table = CfiTable::Open(image);
   if (table.ok() ? !table->may_cover_little() || !table->Extent().is_next_to_none()
@@ -40,7 +40,8 @@ std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
 
 }  // namespace
 
-// One image and what was made from it. Everything but frames, `last_used` and what a server's file brings is set once.
+// One image and the data that was made from it. Each is set once, except frames, `last_used` and the data of a server's
+// file.
 struct ElfSymbolsSource::Image {
   std::string name;  // file name
   std::string path;  // in the mount namespaces of its processes
@@ -54,10 +55,11 @@ struct ElfSymbolsSource::Image {
   std::optional<EhFrameTable> functions;
   std::optional<RuntimeFunctions> runtime;  // of a .NET runtime, read when a function without a symbol is met
   bool runtime_asked = false;
-  // Of images with next to no unwind data; nullopt: nobody has asked yet.
+  // The functions of images with next to no unwind data. nullopt: nobody has asked yet.
   std::optional<std::vector<CodeFunction>> functions_by_code;
   bool managed_unnamed = false;  // said so
-  // Code of a NativeAOT program that was C#: its methods, and what unboxes their owners. Empty: another program.
+  // Code of a NativeAOT program that was C#: its methods, and the code that unboxes their owners. Empty: another
+  // program.
   std::vector<ElfSection> managed;
   FrameId nameless = 0;
   // By start of the range that the name covers. Names by symbol and by function start are kept apart: a symbol may end
@@ -85,7 +87,7 @@ struct ElfSymbolsSource::Image {
     if (above != functions_by_code->begin() && address < (above - 1)->end) {
       return FunctionBounds{(above - 1)->start, (above - 1)->end, true};
     }
-    // A stripped program for arm64 tells in its header alone where it begins: 13 instructions of libc's.
+    // Only the header of a stripped program for arm64 tells where it begins: 13 instructions of libc's.
     constexpr uint64_t kEntryBytes = 64;
     const std::optional<VirtualAddress> entry = elf->entry();
     if (!entry || address < *entry || address.value - entry->value >= kEntryBytes) return std::nullopt;
@@ -163,7 +165,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
     if (!fresh) return it->second;
     Frame frame = image.IsManaged(symbol->start) ? ManagedFrame(*symbol, image) : NativeFrame(*symbol, image);
     frame.source = NameSource::kElfSymbols;
-    // A version is the library's, not the function's: "memcpy@@GLIBC_2.14".
+    // A version belongs to the library, and not to the function: "memcpy@@GLIBC_2.14".
     frame.symbol = std::string(symbol->name.substr(0, symbol->name.find('@')));
     SetPlace(symbol->start, symbol->end, image.path, frame);
     return it->second = frames_.Intern(std::move(frame));

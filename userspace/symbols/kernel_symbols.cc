@@ -16,11 +16,11 @@ namespace {
 // A kernel with all symbols and many modules has some 250,000 lines of 45 bytes.
 constexpr size_t kMaxTextBytes = 256 << 20;
 constexpr absl::string_view kModuleOfKernel = "kernel";
-// Sizes are not in the file: a symbol ends at the next one. The last of a module must not reach over the gap behind it;
-// no function is larger than this.
+// Sizes are not in the file: a symbol ends at the next one. The last symbol of a module must not reach over the gap
+// behind it. No function is larger than this.
 constexpr uint64_t kMaxFunctionBytes = 1 << 20;
 
-// Marks where code ends; what lies behind has no name.
+// Marks the end of code. Addresses behind it have no name.
 bool IsEndMark(absl::string_view name) { return name == "_etext" || name == "_einittext" || name == "__end_text"; }
 
 }  // namespace

@@ -259,7 +259,8 @@ void MethodMap::AddStub(uint64_t start, const Entry& entry) {
   ++counters_.stubs;
 }
 
-// A new entry changes answers that were open, and every one when it is about a time that was taken for complete.
+// A new entry changes answers that were open. It changes every answer if it is about a time that was taken for
+// complete.
 void MethodMap::NoteAdded(const Entry& entry) {
   const bool late = entry.window == kSinceEver || AfterNs(entry) < complete_until_.ns;
   if (!answered_open_ && !(answered_ && late)) return;
@@ -306,7 +307,7 @@ void MethodMap::RetireSupersededBefore(MonotonicTime time) {
   DropPastBefore(past_stubs_, time.ns, floor_ns_);
 }
 
-// What is least likely to be asked for goes first: the past, then the older half of the stubs.
+// The entries least likely to be asked for go first: the past, then the older half of the stubs.
 bool MethodMap::MakeRoomByEviction() {
   if (bytes() + kEntryBytes <= options_.max_bytes) return true;
   if (past() > 0) {
@@ -345,7 +346,7 @@ MethodAnswer MethodMap::QueryMethods(uint64_t address, uint64_t time_ns, bool& o
     if (address - start < entry.size) {
       live = &entry;
       live_start = start;
-      // The common case: the method is there since before the time in question, and nothing has overlapped it.
+      // The common case: the method has been there since before the time in question, and nothing has overlapped it.
       if (entry.by_ns <= time_ns) {
         return MethodAnswer{MethodAnswerKind::kMethod, start, entry.size, NameOf(entry), {entry.by_ns},
                             MonotonicTime::Max()};
@@ -375,7 +376,7 @@ MethodAnswer MethodMap::QueryMethods(uint64_t address, uint64_t time_ns, bool& o
     }
     return Named(MethodAnswerKind::kMethod, judge.maybe(), time_ns, until_ns);
   }
-  // What is forgotten may have claimed the address.
+  // A forgotten entry may have claimed the address.
   if (judge.earlier().any && options_.claims_earlier && time_ns >= floor_ns_) {
     only_earlier = true;
     if (judge.earlier().disputed) return Unnamed(MethodAnswerKind::kAmbiguous, time_ns, until_ns);
@@ -441,7 +442,7 @@ MethodAnswer MethodMap::Query(uint64_t address, MonotonicTime time) {
   if (method.kind == MethodAnswerKind::kNone || (only_earlier && stub.kind != MethodAnswerKind::kNone)) {
     answer = stub;
   } else if (only_maybe && stub_is_certain) {
-    // The stub was there; whether the method was already is not known.
+    // The stub was there. It is not known whether the method was already there.
     answer = Unnamed(MethodAnswerKind::kAmbiguous, time.ns, until.ns);
   }
   answer.from = time;

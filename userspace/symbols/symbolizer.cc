@@ -10,7 +10,7 @@
 namespace clrsampler {
 namespace {
 
-// No source knew the address. Only the mapping is left to say what it may have been.
+// No source knew the address. Only the mapping tells what it may have been.
 Frame Unresolved(const Mapping* mapping) {
   if (mapping == nullptr) return Frame{FrameKind::kNative, NameSource::kNone, "[native: no code mapped here]", "", ""};
   switch (mapping->kind) {
@@ -28,8 +28,8 @@ Frame Unresolved(const Mapping* mapping) {
   return Frame{FrameKind::kNative, NameSource::kNone, absl::StrCat("[native: ", mapping->path, "]"), "", ""};
 }
 
-// A source that is behind is asked again; a jitdump of 100 MB takes some 30 rounds of its budget. Bounds the stall that
-// a target can cause by writing without end.
+// A source that is behind is asked again. A jitdump of 100 MB takes some 30 rounds of its budget. This bounds the stall
+// that a target can cause by writing without end.
 constexpr int kMaxRounds = 64;
 
 }  // namespace
@@ -73,7 +73,7 @@ Resolution Symbolizer::ResolveName(const FrameQuery& query) {
     if (!found) continue;
     Resolution answer = *found;
     answer.from = std::max({answer.from, code_since, mapping_since});
-    // A name holds for its own time: should an earlier source come to know one, its generation tells.
+    // A name holds for its own time. If an earlier source comes to know one later, its generation tells.
     if (frames_.at(answer.frame).named()) return answer;
     if (unnamed) {
       answer.from = std::max(answer.from, unnamed->from);

@@ -35,8 +35,8 @@ void RecordedTape::Miss(absl::string_view question) {
 
 namespace {
 
-// Which mounts a process has, and what the host has at a path that a target names, was not asked by the programs that
-// saved the first streams. No answer means that everything is shared, as it was then.
+// The programs that saved the first streams did not ask these two: the mounts of a process, and the host's file at a
+// path that a target names. No answer means that everything is shared, as it was then.
 bool MayBeUnasked(absl::string_view question) {
   return absl::StartsWith(question, "mounts of ") ||
          (absl::StartsWith(question, "open ") && absl::StrContains(question, " host "));
@@ -44,8 +44,8 @@ bool MayBeUnasked(absl::string_view question) {
 
 }  // namespace
 
-// The answer of that moment: of the same iteration, and as often asked; else the last one before it. A question that
-// comes earlier than any answer gets the first.
+// The answer of that moment is the one of the same iteration, and of the same number of questions; else the last one
+// before it. A question that comes earlier than any answer gets the first.
 std::string RecordedTape::Answer(absl::string_view question, absl::FunctionRef<std::string()>) {
   const auto found = questions_.find(question);
   if (found == questions_.end() || content_.questions[found->second.number].answers.empty()) {
@@ -72,7 +72,7 @@ absl::StatusOr<MappedFile> RecordedTape::Map(const FileOnTape& file, int, uint64
   if (file.size > max_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(file.size, " bytes, more than the limit of ", max_bytes));
   }
-  // What was not read then reads as zeroes, and takes no memory.
+  // Ranges that were not read at that time read as zeroes, and take no memory.
   const UniqueFd content(memfd_create("stream", MFD_CLOEXEC));
   if (!content.valid()) return ErrnoError(errno, "memfd_create");
   if (ftruncate(content.get(), static_cast<off_t>(file.size)) != 0) return ErrnoError(errno, "ftruncate");

@@ -49,7 +49,7 @@ SavedTape::SavedTape(std::string path, UniqueFd file, uint64_t max_bytes)
 
 SavedTape::~SavedTape() {
   if (finished_ || unlink(path_.c_str()) == 0) return;
-  // In a folder that this program may no longer write to (sandbox/sandbox.h).
+  // The file may be in a folder that this program can't write to any more (sandbox/sandbox.h).
   [[maybe_unused]] const int emptied = ftruncate(packer_->file.get(), 0);
 }
 

@@ -12,10 +12,11 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kWord = 8;
-// arm64: what pointer authentication puts into the upper bits of a return address.
+// arm64: the bits that pointer authentication puts into the upper part of a return address.
 constexpr uint64_t kArm64AddressMask = (uint64_t{1} << 48) - 1;
 
-// Where the kernel keeps the registers of who was interrupted, from sp in the code that the handler returns to.
+// The place where the kernel keeps the registers of the interrupted code, from sp in the code that the handler returns
+// to.
 struct SignalContext {
   uint64_t fp, sp, ip;
   std::optional<uint64_t> lr;
@@ -72,7 +73,7 @@ CfiStepResult StepOutOfSignal(const UnwindRegisters& registers, const StackMemor
   read(context.fp, result.caller.fp);
   if (context.lr) read(*context.lr, result.caller.lr);
   if (result.outcome != CfiStepOutcome::kCaller) return Missing(result.missing);
-  // What was interrupted may have any value in sp, but then there is nothing to be read there.
+  // Interrupted code may have any value in sp, but then there is nothing to be read there.
   if (result.caller.ip == 0 || result.caller.sp % kWord != 0) return Ended(CfiStepOutcome::kContradiction);
   return result;
 }
@@ -83,7 +84,7 @@ std::optional<uint64_t> FrameAddress(const CfiRow& row, const UnwindRegisters& r
   std::optional<uint64_t> slot;
   uint64_t above = 0;
   if (!registers.sp_exact && row.cfa != CfaRule::kFpOffset && row.cfa != CfaRule::kFpDeref) {
-    // Compiled code lets x29 point to where the caller's was saved, so that the frame is known all the same.
+    // Compiled code lets x29 point to where the caller's was saved. So the frame is known all the same.
     if (row.cfa == CfaRule::kSpOffset && row.fp == RegisterRule::kAtCfaOffset && registers.fp != 0) {
       return Plus(registers.fp, -int64_t{row.fp_offset});
     }
@@ -168,7 +169,7 @@ CfiStepResult CfiStep(const CfiRow& row, bool leaf, const UnwindRegisters& regis
   if (row.fp == RegisterRule::kSame) fp = registers.fp;
   if (row.fp == RegisterRule::kAtCfaOffset) {
     const uint64_t slot = Plus(*frame, row.fp_offset);
-    // Clang does not say that an epilogue has taken the register back: its slot is below the stack pointer then.
+    // Clang does not say that an epilogue has taken the register back. Its slot is below the stack pointer then.
     fp = leaf && slot < registers.sp ? registers.fp : stack.Word(slot);
   }
   if (row.fp == RegisterRule::kAtFpOffset) fp = stack.Word(Plus(registers.fp, row.fp_offset));

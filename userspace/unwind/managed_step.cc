@@ -106,7 +106,8 @@ class Step {
       }
     }
     if (!leaf_ && !sp_moves && slot) {
-      // rbp points to where it was saved; in OSR methods to a copy, the first thing that they put on the stack.
+      // rbp points to the place where it was saved. In OSR methods it points to a copy, the first word that they put on
+      // the stack.
       const uint64_t expected = function_.osr ? registers_.sp + own_bytes - 8 : *slot;
       result_.check = expected == registers_.fp ? ManagedStepCheck::kAgreed : ManagedStepCheck::kContradicted;
     }

@@ -78,7 +78,7 @@ void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline) {
   const wire_replaced_return innermost = stack->replaced_returns()[0];
   const uint64_t returned_sp = innermost.at + sizeof(uint64_t);
   const size_t pushed = sample.sp <= returned_sp ? (returned_sp - sample.sp) / sizeof(uint64_t) : kMaxPushed + 1;
-  // With the address already in place: the kernel is about to leave the trampoline.
+  // The address is already in place: the kernel is about to leave the trampoline.
   const bool returned =
       pushed <= kMaxPushed && (in_trampoline || sample.sp == returned_sp || sample.ip == innermost.address);
   uint64_t next = sample.sp;

@@ -15,10 +15,10 @@ constexpr uint32_t kNoFunction = UINT32_MAX;
 constexpr size_t kHeaderWords = sizeof(wire_cpu_sample) / sizeof(uint64_t);
 // General registers of a sample, for recordings that have them.
 constexpr uint32_t kMaxGeneral = 64;
-// Of an answer.
+// Flags of an answer.
 constexpr uint8_t kBetweenRows = 1, kHasLeafRow = 2, kNoCall = 4, kCalls = 8;
 constexpr uint8_t kAllFlags = 15;
-// Of a sample, and of all of them: a run of zeros stands for more than it takes.
+// The most words of a sample, and of all of them: a run of zeros stands for more words than it takes.
 constexpr uint32_t kMaxWords = 1 << 15;
 constexpr uint64_t kMaxAllWords = 1 << 23;
 
@@ -41,7 +41,7 @@ class Writer {
   std::string out_;
 };
 
-// Zeros after the first thing that is not there.
+// Gives zeros after the first value that is not there.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -160,8 +160,8 @@ CfiRow GetRow(Reader& in) {
   return row;
 }
 
-// What unwinding needs of a sample, field by field: a recording outlives changes of wire.h. Runs of zeros are written
-// as their length: selections put them in place of what is not needed.
+// The parts of a sample that unwinding needs, field by field: a recording outlives changes of wire.h. Runs of zeros are
+// written as their length: selections put them in place of words that are not needed.
 void PutSample(Writer& out, std::span<const uint64_t> record) {
   wire_cpu_sample sample{};
   if (record.size() >= kHeaderWords) std::memcpy(&sample, record.data(), sizeof sample);

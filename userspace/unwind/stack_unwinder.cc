@@ -9,7 +9,7 @@ namespace clrsampler {
 namespace {
 
 constexpr int kMaxSignalFrames = 16;
-// Of hand-written code without unwind data.
+// The largest function of hand-written code without unwind data.
 constexpr uint64_t kMaxFunctionBytes = 64 << 10;
 constexpr uint64_t kSystemCallBytes = 2;  // syscall
 
@@ -61,7 +61,7 @@ StackUnwinder::Step StackUnwinder::StepByRecord(const CodeAt& code, const Unwind
     }
   }
   Step step = StepByChain(registers);
-  // Something called it, always: a frame pointer of zero is one that was not found.
+  // Some code called it, always. A frame pointer of zero is one that was not found.
   const bool lost = step.kind == Step::Kind::kOutermost;
   if (lost) ++counters_.missing_words;
   const bool skips = exact && (code.has_row || (code.may_have_no_record() && step.kind == Step::Kind::kCaller &&
@@ -74,12 +74,12 @@ StackUnwinder::Step StackUnwinder::StepByRecord(const CodeAt& code, const Unwind
   return step;
 }
 
-// Whether what is on top of the stack can be the return address of code between rows, which has no frame. Of a
-// function that does have one, since all are without rows there, it is something else: a register that was saved, or
-// what a call of long ago has left behind.
+// Whether the word on top of the stack can be the return address of code between rows, which has no frame. It is
+// something else if the function does have a frame, since all are without rows there: a saved register, or a remnant of
+// a call of long ago.
 //
-// glibc's clone3 and clone have rows up to the system call that begins a thread. Both threads come out of it, the new
-// one on a stack without a return address, so the rows end there.
+// glibc's clone3 and clone have rows up to the system call that begins a thread. Both threads come out of it. The new
+// one has a stack without a return address, so the rows end there.
 bool StackUnwinder::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegisters& registers) const {
   if (options_.machine != ElfMachine::kX64) return true;
   const std::optional<uint64_t> word = memory_.Word(registers.sp);
@@ -96,7 +96,7 @@ bool StackUnwinder::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegist
   return before.has_row && before.row.cfa == CfaRule::kSpOffset && before.row.cfa_offset == sizeof(uint64_t);
 }
 
-// The chain, since the data does not lead on; `reason` is the counter of why.
+// The chain is followed, since the data does not lead on. `reason` is the counter of why.
 StackUnwinder::Step StackUnwinder::FallBack(uint64_t& reason, FrameDoubt doubt, const UnwindRegisters& registers) {
   ++reason;
   Step step = StepByChain(registers);
@@ -124,7 +124,7 @@ StackUnwinder::Step StackUnwinder::StepManaged(const CodeAt& code, const UnwindR
                                                bool in_doubt) {
   if (code.managed == nullptr) return StepByRecord(code, registers, exact);
   const ManagedStepResult result = ManagedStep(*code.managed, exact, registers, memory_);
-  // A frame pointer that is lost is no witness, nor is what a fallback led to.
+  // A lost frame pointer is no witness, and neither is a step of a fallback.
   const bool checked = result.check != ManagedStepCheck::kNotCheckable && registers.fp != 0 && !in_doubt;
   if (checked) ++counters_.checked;
   if (checked && result.check == ManagedStepCheck::kContradicted) {
@@ -191,7 +191,7 @@ StackUnwinder::Step StackUnwinder::StepStub(const CodeAt& code, const UnwindRegi
 }
 
 StackUnwinder::Step StackUnwinder::StepUnknown(const CodeAt& code, const UnwindRegisters& registers, bool exact) {
-  // A call through a bad pointer, or code that is gone: what called it is on top of the stack.
+  // A call through a bad pointer, or code that is gone. The caller is on top of the stack.
   if (exact && !code.mapped) return StepByReturnAddress(registers);
   if (code.omits_frames || !code.mapped) {
     return FallBack(counters_.no_data, FrameDoubt::kCallerMayBeMissing, registers);
@@ -219,7 +219,7 @@ StackUnwinder::Step StackUnwinder::StepByData(const CodeAt& code, CodeFinder& fi
   return {};
 }
 
-// Where a walk is.
+// The place of a walk.
 struct StackUnwinder::Position {
   UnwindRegisters registers;
   UnwindRegisters before;  // of the frame below
@@ -248,7 +248,8 @@ bool StackUnwinder::EndBroken(UserStack& out) {
   return false;
 }
 
-// Goes on by the chain from `registers`, since the address at hand is none of a caller. False: the stack ends there.
+// Goes on by the chain from `registers`, since the address at hand does not belong to a caller. False: the stack ends
+// there.
 bool StackUnwinder::SkipByChain(const Step& step, Position& at, UserStack& out) {
   out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
   if (step.kind != Step::Kind::kCaller) return EndBroken(out);
@@ -269,15 +270,15 @@ void StackUnwinder::AddFrame(const CodeAt& code, uint64_t lookup, Position& at, 
   ++counters_.by_origin[static_cast<size_t>(at.origin)];
 }
 
-// To the caller of the frame that was added last. False: that frame is the last one.
+// Goes on to the caller of the frame that was added last. False: that frame is the last one.
 bool StackUnwinder::TakeStep(const Step& step, Position& at, UserStack& out) {
   out.frames.back().doubt = step.doubt;
   if (step.kind == Step::Kind::kOutermost) {
-    // By a chain that was only the last resort, the end proves nothing.
+    // The end of a chain that was only the last resort proves nothing.
     out.end = step.doubt == FrameDoubt::kNone ? StackEnd::kComplete : StackEnd::kBroken;
     return false;
   }
-  // A stack that does not grow would never end. Signal handlers may have one of their own, but only so many.
+  // A stack that does not grow would never end. Signal handlers may have one of their own, but only this many.
   const bool leaves_handler = step.exact && ++at.signal_frames <= kMaxSignalFrames;
   const uint64_t sp = at.registers.sp;
   const bool grows = step.caller.sp > sp || (step.caller.sp == sp && at.exact) || leaves_handler;
@@ -288,7 +289,7 @@ bool StackUnwinder::TakeStep(const Step& step, Position& at, UserStack& out) {
   at.before = at.registers;
   at.registers = step.caller;
   at.exact = step.exact;
-  // What is lost stays lost until somebody has saved it.
+  // A lost frame pointer stays lost until some code has saved it.
   if (!at.before.fp_known && at.registers.fp == 0) at.registers.fp_known = false;
   at.origin = step.origin;
   return true;
@@ -298,7 +299,8 @@ bool StackUnwinder::TakeStep(const Step& step, Position& at, UserStack& out) {
 bool StackUnwinder::Advance(CodeFinder& finder, Position& at, UserStack& out) {
   const uint64_t lookup = at.exact ? at.registers.ip : at.registers.ip - 1;
   const CodeAt* found = &finder.At(lookup);
-  // The runtime has bent the return address of a managed method: it is no caller, and the true one is not on the stack.
+  // The runtime has changed the return address of a managed method. It is no caller, and the true one is not on the
+  // stack.
   if (found->kind == CodeKind::kNative && (at.below_is_managed || found->no_call)) {
     if (finder.At(at.registers.ip).kind == CodeKind::kReturnTrap) {
       ++counters_.no_data;
@@ -311,7 +313,7 @@ bool StackUnwinder::Advance(CodeFinder& finder, Position& at, UserStack& out) {
   at.below_is_managed = code.kind == CodeKind::kManaged;
   if (!code.mapped && at.origin != FrameOrigin::kSampled) {
     ++counters_.no_code;
-    // What the data led to is no code; the chain may know better, once.
+    // The data led to a place that is no code. The chain may know better, once.
     const bool by_data = at.origin != FrameOrigin::kFallback && at.origin != FrameOrigin::kChain;
     at.exact = false;
     return SkipByChain(by_data ? StepByChain(at.before) : Step(), at, out);

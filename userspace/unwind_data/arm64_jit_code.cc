@@ -11,14 +11,14 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Return addresses less one are no instructions' addresses.
+// Return addresses less one are no addresses of instructions.
 bool MayBeLeaf(uint64_t address) { return address % 4 == 0; }
 
 }  // namespace
 
 // nullptr: it can't be read.
 const CodeAt* Arm64JitCode::Read(const Process& process, const Mapping& mapping, uint64_t address) {
-  // What is there now may be another program's.
+  // The code there may be another program's by now.
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return nullptr;
   std::array<std::byte, kArm64BytesBefore + kArm64BytesFrom> bytes;
   uint64_t begin = std::max(mapping.start, address - std::min<uint64_t>(address, kArm64BytesBefore));

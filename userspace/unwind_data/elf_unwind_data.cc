@@ -19,7 +19,7 @@ struct ElfUnwindData::Image {
   std::optional<ElfImage> elf;
   std::optional<CfiTable> table;  // nullopt: unusable
   ElfSection managed;             // code of NativeAOT's compiler; empty in other images
-  // Its own tables are of next to none of its code: other processes may have a debug file for it.
+  // Its own tables cover next to none of its code. Other processes may have a debug file for it.
   bool needs_debug_file = false;
   bool by_code = false;  // has rows made from its instructions
   size_t bytes = 0;
@@ -81,7 +81,7 @@ bool LeadsElsewhere(const ElfImage& image, VirtualAddress at) {
   return BeginsWith(code, kJump);
 }
 
-// What the instruction that ends behind `at` calls.
+// Notes the target of the call that the instruction ending at `at` makes.
 void NoteCall(const ElfImage& image, VirtualAddress at, CodeAt& code) {
   if (image.machine() != ElfMachine::kX64 || at.value < kMaxCallBytes) return;
   const auto bytes = image.BytesFrom({at.value + 1 - kMaxCallBytes});
@@ -97,8 +97,8 @@ size_t BytesOf(const ElfImage& image) {
 }
 
 // The row of a leaf in NativeAOT's code, where the image's tables do not have it. Its compiler writes no call frame
-// information of epilogues, where a tenth of its instructions are on x86-64; on arm64 the first row holds from the end
-// of the prologue on. `answer` is about `at`.
+// information of epilogues. A tenth of its instructions on x86-64 are in epilogues. On arm64 the first row holds from
+// the end of the prologue on. `answer` is about `at`.
 std::optional<CfiRow> LeafRow(const ElfImage& image, const CfiAnswer& answer, VirtualAddress at) {
   if (at < answer.start || at >= answer.end) return std::nullopt;
   const uint64_t offset = at.value - answer.start.value, bytes = answer.end.value - answer.start.value;
@@ -110,10 +110,10 @@ std::optional<CfiRow> LeafRow(const ElfImage& image, const CfiAnswer& answer, Vi
   return row == answer.row ? std::nullopt : row;
 }
 
-// Leaves on arm64 without unwind data, such as all of newer kernels' vDSO: what their code does next says whether their
+// Leaves on arm64 without unwind data, such as all of newer kernels' vDSO. The code that follows says whether their
 // return address is still in the link register.
 void FindWithoutRow(const ElfImage& elf, VirtualAddress address, CodeAt& code) {
-  // Return addresses less one are no instructions' addresses.
+  // Return addresses less one are no addresses of instructions.
   if (elf.machine() != ElfMachine::kArm64 || address.value % 4 != 0) return;
   for (const uint64_t before : {uint64_t{kArm64BytesBefore}, uint64_t{0}}) {
     const auto bytes = elf.BytesFrom({address.value - std::min(before, address.value)});
@@ -179,7 +179,7 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
     if (image->elf && mapping.kind == MappingKind::kFile) code.kind = CodeKind::kUnknown;
     return code;
   }
-  // Also in images that have no unwind data, or have it in a file without code: musl.
+  // This is also done in images that have no unwind data, or have it in a file without code: musl.
   if ((!image->table || image->debug_file != nullptr) && IsSignalReturn(*image->elf, *at)) {
     code.has_row = true;
     code.row.signal_frame = true;
@@ -209,7 +209,7 @@ void ElfUnwindData::FindInTable(Image& image, VirtualAddress at, CodeAt& code) {
   }
   if (!code.has_row) FindWithoutRow(*image.elf, at, code);
   if (code.has_row && IsInReturnTrap(*image.elf, *image.table, code.row, at)) code.row = RowOfReturnTrap(code.row);
-  // At its first byte the return address lies where one pushed it.
+  // At its first byte the return address lies where a pushed one does.
   if (code.has_row && code.row.cfa == CfaRule::kSpOffset && code.row.cfa_offset == 8 &&
       image.elf->machine() == ElfMachine::kX64) {
     const auto there = image.elf->BytesFrom(at);
@@ -298,7 +298,7 @@ absl::Status ElfUnwindData::Fill(Image& image, absl::StatusOr<ElfImage> elf, abs
       table = std::move(other);
     }
   }
-  // In the end its instructions are all that is left. musl's libc is such an image.
+  // In the end only its instructions are left. musl's libc is such an image.
   if (NeedsDebugFile(table)) {
     const absl::StatusOr<CodeRows> code = RowsOfCode(*image.elf);
     absl::StatusOr<CompiledCfi> rows = code.ok() ? CompiledCfi::FromCode(*code) : code.status();

@@ -23,17 +23,18 @@ constexpr uint32_t kMaxFunctions = 256;
 constexpr uint64_t kMaxMethodBytes = uint64_t{1} << 30;  // so that no sum of offsets overflows
 
 // Times of samples of one process for which the sampler copied code. Samples are walked at most two seconds after they
-// were taken; this is for eight busy CPUs at 1,000 Hz, all of it in such code.
+// were taken. This is enough for eight busy CPUs at 1,000 Hz, all of it in such code.
 constexpr size_t kMaxMoments = 1 << 14;
 constexpr uint64_t kMaxMomentBytes = 2 << 20;
 constexpr uint64_t kMaxSnapshotOffset = 16 << 10;
 
 constexpr absl::string_view kDoubleMapped = ":doublemapper";  // the runtime's own heaps, with W^X
 
-// What may lie anonymous or in a runtime's heap; a mapping that is not known yet may be one.
+// Whether the mapping may hold code of the JIT: anonymous memory, or a runtime's heap. A mapping that is not known yet
+// may be one.
 bool MayBeJitMemory(const Mapping* mapping) { return mapping == nullptr || mapping->kind == MappingKind::kJitMemory; }
 
-// The body of a method by what the sampler copied of it; nullptr: nothing, or more than it copies.
+// The body of a method from the sampler's copy. nullptr: there is none, or it is longer than what the sampler copies.
 std::shared_ptr<const ManagedFunction> BodyOfSnapshot(const wire_code_snapshot& snapshot, uint32_t unwinds) {
   const absl::StatusOr<UnwindInfo> info = UnwindInfo::Parse(std::as_bytes(std::span(snapshot.unwind)));
   if (!info.ok() || info->chained) return nullptr;
@@ -50,7 +51,7 @@ std::shared_ptr<const ManagedFunction> BodyOfSnapshot(const wire_code_snapshot& 
   function->osr = osr_frame_bytes.has_value();
   function->osr_frame_bytes = osr_frame_bytes.value_or(0);
   function->unwind = *info;
-  // A leaf's epilogue is followed from its address on; what lies before that is not looked at.
+  // A leaf's epilogue is followed from its address on. The code before that is not looked at.
   if (offset <= kMaxSnapshotOffset) {
     const size_t copied = std::min<uint64_t>(sizeof snapshot.code, bytes - offset);
     auto content = std::make_shared<std::vector<std::byte>>(offset + copied);
@@ -71,11 +72,11 @@ struct JitUnwindData::Method {
   MethodCode code;
   bool transient = false;
   uint64_t end = 0;
-  // When it was seen there; a permanent method was and will be there always.
+  // The time when it was seen there. A permanent method was and will be there always.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
   uint64_t code_bytes = 0;  // that are kept for it
-  // The body first. Empty: a stub, or the sampler saw it but it was not read yet.
+  // The body comes first. Empty: a stub, or the sampler saw it but it was not read yet.
   std::vector<std::shared_ptr<const ManagedFunction>> functions;
 
   bool is_stub() const { return code.stub_kind != 0; }
@@ -104,7 +105,7 @@ struct JitUnwindData::ProcessState {
   absl::flat_hash_map<uint64_t, uint32_t> stubs;
   // Addresses in the runtime's heaps that none of its ranges claims: copies of write barriers and the like.
   absl::flat_hash_set<uint64_t> unclaimed;
-  // What the sampler copied, by the time of the sample.
+  // The sampler's copies, by the time of the sample.
   absl::btree_map<MonotonicTime, std::vector<std::shared_ptr<const ManagedFunction>>> moments;
   uint64_t moment_bytes = 0;
   size_t methods = 0;
@@ -177,7 +178,7 @@ void JitUnwindData::Observe(const Process& process, const ObservedSample& sample
   }
 }
 
-// What the sampler saw at the moment of the sample: where the method that is read stood then, too.
+// The sampler saw this at the moment of the sample. The method that is read stood there then, too.
 void JitUnwindData::AddSnapshot(ProcessState& state, const RuntimeMemory& runtime, const wire_code_snapshot& snapshot,
                                 MonotonicTime time) {
   if (auto body = BodyOfSnapshot(snapshot, runtime.layout().code_header.unwinds)) {
@@ -200,7 +201,7 @@ void JitUnwindData::AddSnapshot(ProcessState& state, const RuntimeMemory& runtim
   if (!there.empty() && there.back().IsAt(seen.code)) {
     Method& method = there.back();
     if (!method.transient) return;
-    // Not across another one that was there in between.
+    // This does not go across another method that was there in between.
     if (there.size() == 1 || there[there.size() - 2].until < time) method.from = std::min(method.from, time);
     method.until = std::max(method.until, time);
     method.end = std::max(method.end, seen.end);
@@ -251,12 +252,11 @@ bool JitUnwindData::Read(RuntimeMemory& runtime, ProcessState& state, Method& me
     }
     method.functions.push_back(std::move(function));
   }
-  // What was read belongs to the method that was found only if it still is there.
+  // The bytes that were read belong to the method that was found only if it is still there.
   return runtime.Stands(method.code);
 }
 
-// What is at the address now, as a method that nothing is known of yet but this. nullopt: no code, or a stub that
-// stays.
+// The code at the address now, as a method of which only this is known. nullopt: no code, or a stub that stays.
 std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(ProcessState& state, RuntimeMemory& runtime,
                                                              uint64_t address) {
   std::optional<RuntimeCode> found = runtime.FindCode(address);
@@ -292,12 +292,12 @@ std::optional<JitUnwindData::Method> JitUnwindData::MethodAt(ProcessState& state
   return method;
 }
 
-// Whether short-lived code that was known is what was found again between the two times; it then is known for longer.
+// Whether the short-lived code between the two times is the same. It then is known for longer.
 bool JitUnwindData::Extend(ProcessState& state, std::vector<Method>& there, Method& found, MonotonicTime before,
                            MonotonicTime after) {
   for (Method& known : there) {
     if (!known.transient || !known.IsAt(found.code)) continue;
-    if (known.functions.empty() && !found.is_stub()) {  // of which only the sampler knew until now
+    if (known.functions.empty() && !found.is_stub()) {  // only the sampler knew it so far
       known.code = found.code;
       known.functions = std::move(found.functions);
       known.code_bytes = found.code_bytes;
@@ -316,7 +316,7 @@ bool JitUnwindData::Extend(ProcessState& state, std::vector<Method>& there, Meth
 }
 
 void JitUnwindData::ReadMethod(ProcessState& state, RuntimeMemory& runtime, uint64_t address) {
-  // What is found was there at some moment between these two, not throughout.
+  // The code that is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
   state.unclaimed.erase(address);
   std::optional<Method> method = MethodAt(state, runtime, address);

@@ -29,8 +29,8 @@ std::optional<uint32_t> OsrFrameBytes(const UnwindInfo& unwind) {
 }
 
 std::optional<CfiRow> RowOfEpilogue(std::span<const std::byte> code, uint64_t function_bytes, uint64_t offset) {
-  // Values that no sum of an epilogue's few numbers carries from one to the other, and words that tell where they lie:
-  // what comes out says what it was made of.
+  // Values that no sum of an epilogue's few numbers carries from one to the other, and words that tell where they lie.
+  // The result shows which of them it was made of.
   constexpr uint64_t kSp = uint64_t{1} << 40, kRbp = uint64_t{1} << 50, kWord = uint64_t{1} << 60;
   const Epilogue epilogue = FollowEpilogue(code, function_bytes, offset, kSp, kRbp,
                                            [](uint64_t address) { return std::optional<uint64_t>(kWord + address); });
@@ -70,7 +70,7 @@ std::optional<CfiRow> LinkRegisterRow(const Arm64Leaf& leaf) {
 CodeAt ManagedArm64(std::span<const std::byte> code, uint64_t begin, uint64_t address) {
   CodeAt answer;
   answer.kind = CodeKind::kManaged;
-  // Return addresses less one are no instructions' addresses.
+  // Return addresses less one are no addresses of instructions.
   const Arm64Leaf leaf = address % 4 == 0 ? DecodeArm64Leaf(code, address - begin) : Arm64Leaf();
   answer.between_rows = leaf.where == Arm64Return::kUnknown;
   const std::optional<CfiRow> row = LinkRegisterRow(leaf);

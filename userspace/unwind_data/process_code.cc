@@ -7,7 +7,7 @@ namespace clrsampler {
 CodeFinder& ProcessCode::For(const Process& process, MonotonicTime time) {
   std::unique_ptr<ProcessState>& state = states_[process.key];
   if (state == nullptr) state = std::make_unique<ProcessState>();
-  // What was dropped there for want of room must not live on in here.
+  // Code that was dropped there for want of room must not live on in here.
   if (state->exec_count != process.exec_count || state->jit_cleared != jit_.counters().cleared) {
     state->exec_count = process.exec_count;
     state->jit_cleared = jit_.counters().cleared;

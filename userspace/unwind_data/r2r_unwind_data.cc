@@ -10,14 +10,14 @@
 namespace clrsampler {
 namespace {
 
-// Of one process; the shipped framework has 150,000 functions in all its images.
+// The most functions of one process. The shipped framework has 150,000 in all its images.
 constexpr size_t kMaxFunctions = 1 << 18;
 
 bool IsSame(const std::weak_ptr<const void>& a, const std::shared_ptr<const void>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }
 
-// Where the code lies in the process; the rest is the caller's.
+// The place of the code in the process. The rest is the caller's.
 std::shared_ptr<ManagedFunction> Begin(const R2rMethods::Code& code) {
   auto function = std::make_shared<ManagedFunction>();
   function->begin = code.address + code.function->begin;
@@ -96,7 +96,7 @@ std::shared_ptr<const ManagedFunction> R2rUnwindData::FromFile(const R2rMethods:
   if (code.file->content.damaged()) return nullptr;
   std::shared_ptr<ManagedFunction> function = Begin(code);
   function->unwind = *std::move(unwind);
-  // Of split methods a jump out of a function is no proof of a tail call, so that epilogues could be mistaken.
+  // A jump out of a function of split methods is no proof of a tail call, so epilogues could be mistaken.
   if (content && !code.image->has_cold_parts()) {
     function->code = *content;
     function->keep_alive = code.content;
@@ -106,7 +106,7 @@ std::shared_ptr<const ManagedFunction> R2rUnwindData::FromFile(const R2rMethods:
 
 std::shared_ptr<const ManagedFunction> R2rUnwindData::FromMemory(const Process& process, const R2rMethods::Code& code,
                                                                  PerProcess& known, bool& unreadable) {
-  // What is there now may be another program's.
+  // The code there may be another program's by now.
   if (!read_memory_ || process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) {
     unreadable = true;
     return nullptr;

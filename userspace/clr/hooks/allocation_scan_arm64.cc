@@ -85,7 +85,7 @@ bool SetsFlags(uint32_t instruction) {
          (instruction & 0x3fe00000) == 0x3a400000;                                                // ccmp
 }
 
-// csel x, xzr, xSUM, hi, or the same the other way round: the sum begins anew above the limit.
+// csel x, xzr, xSUM, hi, or the same with swapped operands: the sum begins anew above the limit.
 bool BeginsAnew(uint32_t instruction, uint32_t sum) {
   const uint32_t above = 0x9a800000 | sum << 16 | kHigher << 12 | kZero << 5;
   const uint32_t not_above = 0x9a800000 | kZero << 16 | kNotHigher << 12 | sum << 5;
@@ -94,7 +94,7 @@ bool BeginsAnew(uint32_t instruction, uint32_t sum) {
 
 ProbeValue InRegister(uint32_t number) { return {ProbeValue::Kind::kRegister, static_cast<int32_t>(number)}; }
 
-// What a register holds.
+// The content of a register, as far as it is known.
 struct Value {
   enum class Role : uint8_t { kNone, kSink, kTable, kSlot };  // on the way to the call: what a call gave, and so on
   ProbeValue place;
@@ -202,7 +202,7 @@ class Values {
   bool frame_is_kept_ = true;
 };
 
-// What the event sink is called with.
+// The arguments of a call of the event sink.
 struct Report {
   Value bytes, kind, object;
   bool level = false, keyword = false;
@@ -217,9 +217,9 @@ bool TestsBoth(std::span<const std::byte> code, size_t index) {
          From(both) == To(mask);
 }
 
-// Where the way to the call goes on behind a branch: where the level is high enough and the keyword's bit is set.
-// `straight`: as many instructions before the branch were executed one after the other. nullopt: it is another branch,
-// or leads out of the function.
+// The place where the way to the call goes on behind a branch: where the level is high enough and the keyword's bit is
+// set. `straight` is the number of instructions before the branch that were executed one after the other. nullopt: it
+// is another branch, or leads out of the function.
 std::optional<size_t> FollowBranch(std::span<const std::byte> code, size_t index, size_t straight, Report& report) {
   const uint32_t instruction = At(code, index);
   if (IsByBit0(instruction)) {
@@ -304,7 +304,7 @@ void LookBehindBranch(std::span<const std::byte> code, VirtualAddress start, siz
   for (size_t i = branch + 1; i <= branch + kMaxInReport; ++i) {
     const uint32_t instruction = At(code, i);
     if (IsCall(instruction)) {
-      // Arguments are moved in between; a call right away is another use of the limit.
+      // Arguments are moved in between. A call right away is another use of the limit.
       if (i > branch + 1) found.called.push_back(Callee(instruction, {start.value + i * kInstructionBytes}));
       return;
     }
@@ -334,7 +334,7 @@ std::optional<uint32_t> ComparedWithLimit(std::span<const std::byte> code, size_
   return std::nullopt;
 }
 
-// What is done with the comparison at `compare` of the sum in `sum`.
+// Follows the branches behind the comparison of the sum in `sum` at `compare`.
 void LookBehindCompare(std::span<const std::byte> code, VirtualAddress start, size_t compare, uint32_t sum,
                        AllocationReports& found) {
   for (size_t i = compare + 1; i <= compare + kMaxAfterCompare; ++i) {
@@ -364,7 +364,7 @@ AllocationReports FindAllocationReports(std::span<const std::byte> code, Virtual
     if (const auto sum = ComparedWithLimit(code, i)) LookBehindCompare(code, start, i, *sum, found);
     if (IsLevelBranch(code, i) && ReportBehind(code, i)) ++reports;
   }
-  // One that stands behind no comparison is not understood, too.
+  // A report that stands behind no comparison is not understood either.
   const size_t known = found.sites.size() + found.unknown_sites;
   if (reports > known) found.unknown_sites += reports - known;
   return found;

@@ -159,7 +159,7 @@ bool IsConditionalMove(const Step& step) {
   return step.parts.two_bytes && (step.parts.opcode & 0xf0) == 0x40 && step.parts.wide;
 }
 
-// Follows what registers and the frame hold, as far as it comes from what they held at the probe.
+// Follows the content of registers and of the frame, as far as it comes from their content at the probe.
 class Values {
  public:
   Values() {
@@ -225,7 +225,7 @@ class Values {
 
  private:
   void Store(const Parts& parts) {
-    // What a store elsewhere may have changed is not known, but a report has none: it would go to the stack.
+    // A store elsewhere may have changed unknown words. But a report has none: it would go to the stack.
     if (parts.base_only && parts.rm == kBp)
       stored_[parts.displacement] = parts.wide ? registers_[parts.reg] : ProbeValue{};
   }
@@ -240,7 +240,7 @@ class Values {
   std::map<int32_t, ProbeValue> stored_;  // in the frame, since the probe
 };
 
-// What the event sink is called with.
+// The arguments of a call of the event sink.
 struct Report {
   ProbeValue bytes, kind, object;
   bool level = false, keyword = false;
@@ -306,7 +306,7 @@ void LookBehind(std::span<const std::byte> code, VirtualAddress start, const std
   for (size_t k = branch + 1; k < steps.size() && k - branch <= kMaxInReport; ++k) {
     const Step& step = steps[k];
     if (step.instruction.flow == X64Instruction::Flow::kCall) {
-      // Arguments are moved in between; a call right away is another use of the limit.
+      // Arguments are moved in between. A call right away is another use of the limit.
       if (k > branch + 1 && !level) found.called.push_back({start.value + static_cast<uint64_t>(step.target())});
       return;
     }

@@ -19,7 +19,7 @@ namespace {
 constexpr absl::string_view kUnknownBuild =
     "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
 
-// What knows a machine's code.
+// The parts of the search that know a machine's code.
 struct Scan {
   bool (*may_report)(std::span<const std::byte>);
   AllocationReports (*find)(std::span<const std::byte>, VirtualAddress);

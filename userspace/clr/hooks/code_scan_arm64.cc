@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kInstructionBytes = 4;
 constexpr uint32_t kRegisters = 32;
 constexpr uint32_t kReturn = 0xd65f03c0;
-// Compilers put a few instructions between adrp and what completes the address.
+// Compilers put a few instructions between adrp and the instruction that completes the address.
 constexpr size_t kMaxDistanceOfPage = 8;
 
 uint32_t At(std::span<const std::byte> code, size_t index) {
@@ -33,7 +33,7 @@ VirtualAddress BranchTarget(uint32_t instruction, VirtualAddress at) {
 
 bool IsAdrp(uint32_t instruction) { return (instruction & 0x9f000000) == 0x90000000; }
 
-// What linkers make of adrp and add where the address is near; the other of the two is a nop then.
+// Linkers turn one of adrp and add into this where the address is near. The other one becomes a nop.
 bool IsAdr(uint32_t instruction) { return (instruction & 0x9f000000) == 0x10000000; }
 
 uint64_t AdrDistance(uint32_t instruction) {
@@ -45,7 +45,7 @@ uint64_t AdrpPage(uint32_t instruction, VirtualAddress at) {
 }
 VirtualAddress AdrAddress(uint32_t instruction, VirtualAddress at) { return {at.value + AdrDistance(instruction)}; }
 
-// What add or ldr adds to its base register; nullopt: another instruction.
+// The number that add or ldr adds to its base register. nullopt: another instruction.
 std::optional<uint64_t> AddedOffset(uint32_t instruction) {
   switch (instruction & 0xffc00000) {
     case 0x91000000:  // add x, x, #n
@@ -78,8 +78,8 @@ int MovedBytes(uint32_t instruction, uint32_t to, uint32_t from) {
   return instruction == (low | 0x80000000) ? 8 : 0;
 }
 
-// compileMethod(this, comp, info, flags, entry, bytes) of src/coreclr/jit/ee_il_dll.cpp as it is compiled: of each
-// instruction the bits that count. Left out are distances, pages and numbers of slots.
+// compileMethod(this, comp, info, flags, entry, bytes) of src/coreclr/jit/ee_il_dll.cpp in compiled form. Each
+// instruction has the bits that count. Distances, pages and numbers of slots are left out.
 constexpr uint32_t kAll = 0xffffffff, kAnyPage = 0x9f00001f, kAnyOffset = 0xffc003ff, kAnyDistance = 0xfc000000;
 struct Masked {
   uint32_t bits, mask;
@@ -118,7 +118,7 @@ constexpr size_t kCompileMethod11Bytes = 0x940;
 constexpr uint64_t kCompileMethod11Digest = 0xaba7643da3618aa0;
 constexpr uint64_t kCompileMethod11Jump = 0x7f8;
 
-// Of all but distances to other functions and to data: FNV-1a.
+// FNV-1a of all bits except the distances to other functions and to data.
 uint64_t Digest(std::span<const std::byte> code) {
   uint64_t digest = 0xcbf29ce484222325;
   std::array<size_t, kRegisters> page_until{};  // of registers that hold the page of some data

@@ -16,7 +16,7 @@ constexpr uint8_t kCall = 0xe8, kJump = 0xe9;
 constexpr uint8_t kRipOperandMask = 0xc7, kRipOperand = 0x05;  // of ModRM: rip plus a distance
 constexpr size_t kBranchBytes = 5, kDistanceBytes = 4;
 
-// Reads forward through one expected sequence of instructions; what does not fit fails it for good.
+// Reads forward through one expected sequence of instructions. An instruction that does not fit fails it for good.
 class Expect {
  public:
   Expect(std::span<const std::byte> code, VirtualAddress start) : code_(code), start_(start) {}
@@ -59,7 +59,7 @@ class Expect {
   bool ok_ = true;
 };
 
-// The bytes of a block that can begin what is looked for, a bit each.
+// The bytes of a block that can begin an instruction that is looked for, a bit each.
 constexpr size_t kBlock = 64;
 struct Candidates {
   uint64_t branches = 0;
@@ -73,8 +73,8 @@ uint64_t BitsOf(const uint8_t* marks) {
   return word * 0x0102040810204080 >> 56;
 }
 
-// One byte in 22 is a candidate, at places that no processor can foresee, so that there is no branch here; the first
-// loop becomes vector instructions.
+// One byte in 22 is a candidate. No processor can predict their places, so there is no branch here. The first loop
+// becomes vector instructions.
 Candidates CandidatesIn(const uint8_t* bytes) {
   static_assert(kCall == 0xe8 && kJump == 0xe9);
   uint8_t branches[kBlock], operands[kBlock];
@@ -88,7 +88,7 @@ Candidates CandidatesIn(const uint8_t* bytes) {
   return found;
 }
 
-// Bytes of a constant behind the address; nullopt: not an instruction that is looked for.
+// The bytes of a constant behind the address. nullopt: the instruction is not one that is looked for.
 std::optional<size_t> ConstantBytes(uint8_t opcode, uint8_t operand) {
   switch (opcode) {
     case 0x38:  // cmp
@@ -109,7 +109,7 @@ std::optional<size_t> ConstantBytes(uint8_t opcode, uint8_t operand) {
   }
 }
 
-// compileMethod(this, comp, info, flags, entry, bytes) of src/coreclr/jit/ee_il_dll.cpp as it is compiled. '?' stands
+// compileMethod(this, comp, info, flags, entry, bytes) of src/coreclr/jit/ee_il_dll.cpp in compiled form. '?' stands
 // for any digit.
 struct KnownCompileMethod {
   absl::string_view code;

@@ -17,7 +17,7 @@ constexpr absl::string_view Bytes(const char (&text)[kBytes]) {
   return {text, kBytes - 1};
 }
 
-// Keywords of exceptions and of monitoring: the event belongs to both.
+// Keywords of exceptions and of monitoring. The event belongs to both.
 constexpr uint64_t kKeywords = 0x2'0000'8000;
 constexpr size_t kMaxInstructions = 512;  // the report has 240 in 8.0.34
 constexpr uint32_t kCrawlFrameless = WIRE_CRAWL_FRAMELESS, kCrawlDisplay = WIRE_CRAWL_DISPLAY,

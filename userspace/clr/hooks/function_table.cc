@@ -13,7 +13,8 @@
 namespace clrsampler {
 namespace {
 
-// Places where a function could begin, 6 MB of index; libcoreclr has 250,000. Images with more are searched slowly.
+// The most places where a function could begin. They take 6 MB of index, and libcoreclr has 250,000. Images with more
+// are searched slowly.
 constexpr uint64_t kMaxUnits = uint64_t{1} << 25;
 constexpr uint64_t kWordBits = 64;
 
@@ -39,7 +40,7 @@ absl::Status TooMany(size_t functions) {
   return absl::UnimplementedError(absl::StrCat("there are ", functions, " functions"));
 }
 
-// Where code lies in the file; to be asked by rising addresses.
+// The places of code in the file, to be asked by rising addresses.
 class CodeFinder {
  public:
   explicit CodeFinder(const ElfImage& image)

@@ -19,9 +19,9 @@ constexpr size_t kMinSlots = 45;
 // GCToEEInterface::SuspendEE has 0x33 bytes. Larger functions that suspend, among them the virtual ones of another
 // table of 19 functions, do so as a part of something else.
 constexpr size_t kMaxWrapperBytes = 0x60;
-// A static copy lacks what moves the arguments, or has it.
+// A static copy lacks the instructions that move the arguments, or has them.
 constexpr size_t kMaxCopyDifference = 0x20;
-// DiagGCEnd has 0xcc bytes, do_post_gc 0xe5d. Bounds what is compared with what.
+// DiagGCEnd has 0xcc bytes, do_post_gc 0xe5d. This bounds the number of comparisons.
 constexpr size_t kMaxBodyBytes = 0x1000, kMaxCollectorBytes = 0x10000;
 constexpr size_t kCollectors = 2;  // workstation and server
 
@@ -74,8 +74,8 @@ absl::StatusOr<Table> FindTable(const ImageCode& code, FunctionIndex suspend_ee,
     if (!first || !Contains(suspends, *first)) continue;
     const auto second = code.FunctionInSlot({row.slot.value + kSlotBytes});
     if (!second || !Contains(restarts, *second)) continue;
-    // It begins here: what is before it (type information, which is left out) holds no function. So each run of slots
-    // is counted once.
+    // A run of slots begins here. The word before it holds no function: it is type information, which is left out. So
+    // each run of slots is counted once.
     if (code.FunctionInSlot({row.slot.value - kSlotBytes})) continue;
     const size_t slots = code.TableSlots(row.slot);
     if (slots < kMinSlots) continue;
@@ -92,7 +92,7 @@ absl::StatusOr<Table> FindTable(const ImageCode& code, FunctionIndex suspend_ee,
   return *found;
 }
 
-// Who calls it, without the thunk of its slot.
+// The callers of a function, without the thunk of its slot.
 std::vector<FunctionIndex> CallersWithoutThunks(const ImageCode& code, FunctionIndex function) {
   std::vector<FunctionIndex> callers;
   for (const FunctionIndex caller : code.CallersOf(function)) {
@@ -116,7 +116,7 @@ std::string CallersText(const ImageCode& code, const std::vector<FunctionIndex>&
 absl::StatusOr<FunctionIndex> ExactCopy(const ImageCode& code, FunctionIndex body, const Slot& slot) {
   const ImageCode::References wanted = code.ReferencesOf(body);
   if (wanted.calls.empty()) return absl::NotFoundError(absl::StrCat(slot.name, " calls nothing that tells its copy"));
-  // A copy is among the callers of whatever is called least.
+  // A copy is among the callers of the function that is called least.
   const FunctionIndex rarest = *std::min_element(wanted.calls.begin(), wanted.calls.end(), [&](auto a, auto b) {
     return code.CallersOf(a).size() < code.CallersOf(b).size();
   });

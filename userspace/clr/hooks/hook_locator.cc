@@ -73,8 +73,8 @@ class NamedFunctions {
     }
   }
 
-  // Several names stand for one hook: the first is needed. A function that only jumps to the one before it is left out:
-  // whatever it is called for comes by there.
+  // Several names stand for one hook, and the first one is needed. A function that only jumps to the one before it is
+  // left out: every call of it comes by there.
   Candidates Find(std::initializer_list<Name> names) const {
     if (!found_.ok()) return found_.status();
     std::vector<Candidate> candidates;
@@ -98,8 +98,8 @@ class NamedFunctions {
   absl::StatusOr<std::vector<NamedFunction>> found_;
 };
 
-// What both ways together say. Symbols may be absent, and code may be arranged in an unknown way where there are
-// symbols; a contradiction refuses.
+// The result of both ways together. Symbols may be absent, and code may be arranged in an unknown way where there are
+// symbols. A contradiction refuses the hook.
 Candidates Agreed(const ImageCode& code, Candidates by_symbols, const Candidates& by_structure) {
   if (absl::IsNotFound(by_symbols.status())) return by_structure;
   if (!by_symbols.ok() || !by_structure.ok()) return by_symbols;

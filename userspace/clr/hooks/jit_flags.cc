@@ -11,7 +11,8 @@ constexpr uint64_t kMinOpt = Bit(5), kOsr = Bit(7), kIlStub = Bit(16), kInstrume
 
 absl::string_view JitTierText(uint64_t flags) {
   if ((flags & kTier0) != 0) {
-    // The first version of a method only counts in loops; that made to be instrumented counts everywhere.
+    // The first version of a method only counts in loops. The version that is made to be instrumented counts
+    // everywhere.
     return (flags & kInstrumented) != 0 && (flags & kInstrumentedIfLoops) == 0 ? "InstrumentedTier" : "QuickJitted";
   }
   if ((flags & kTier1) != 0) {

@@ -40,8 +40,8 @@ struct Table {
 };
 
 std::optional<Table> TableAt(const ImageCode& code, VirtualAddress at) {
-  // It begins here: what is before it (type information, which is left out) holds no function. So each run of slots is
-  // counted once.
+  // A run of slots begins here. The word before it holds no function: it is type information, which is left out. So
+  // each run of slots is counted once.
   if (code.FunctionInSlot({at.value - kSlotBytes})) return std::nullopt;
   Table table{.at = at, .slots = code.TableSlots(at)};
   if (table.slots < kMinSlots) return std::nullopt;

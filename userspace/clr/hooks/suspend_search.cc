@@ -91,7 +91,7 @@ SuspendSearch::SuspendSearch(const ImageCode& code)
 std::vector<VirtualAddress> SuspendSearch::Watched() const {
   std::vector<VirtualAddress> watched;
   for (const auto& tracepoint : tracepoints_) {
-    // Address 0 is referred to by nothing.
+    // Nothing refers to address 0.
     watched.push_back(tracepoint.ok() ? tracepoint->state : VirtualAddress{0});
     watched.push_back(tracepoint.ok() && tracepoint->known_by_begin ? tracepoint->begin : VirtualAddress{0});
   }

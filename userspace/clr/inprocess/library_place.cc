@@ -25,7 +25,7 @@ namespace {
 constexpr char kLibraryName[] = "libclrsampler_profiler.so";
 constexpr char kSocketName[] = "agent";
 constexpr const char* kUsualFolders[] = {"/tmp", "/dev/shm", "/var/tmp"};
-// Others read and enter, and change nothing. To a socket everybody may connect, and is asked who it is.
+// Others read and enter, and change nothing. Everybody may connect to a socket. The peer's identity is checked there.
 constexpr mode_t kFolderMode = 0755, kFileMode = 0644;
 
 // Modes are right from the beginning, without the umask: a name may have changed hands before a chmod of it.

@@ -125,7 +125,7 @@ bool LibrarySession::Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecor
   if (over()) return true;
   if (state_ == State::kLoading) Load(now);
   if (over()) return true;
-  // Asked before the ring is emptied: what was written before it left is taken then.
+  // This is asked before the ring is emptied. So the records that the process wrote before it left are taken then.
   const bool left = state_ != State::kLoading && LibraryLeft();
   const size_t most = left ? ring_.memory().size() / sizeof(InprocessRecord) : kStepRecords;
   if (absl::Status drained = reader_.Drain(most, take); !drained.ok()) return End(std::move(drained));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxDocuments = 16 * 1024;
 
-// An entry of a table of which a half is free, with what the allocator adds to the bytes that it owns.
+// An entry of a table that is half empty, with the allocator's overhead for the bytes that it owns.
 constexpr size_t kEntryBytes = 96;
 
 }  // namespace
@@ -24,7 +24,7 @@ std::optional<SourcePlace> AssemblyLines::At(uint32_t method_rid, uint32_t il_of
 
 std::optional<SourcePlace> AssemblyLines::BeginOf(uint32_t method_rid) {
   const std::vector<SequencePoint>& points = PointsOf(method_rid);
-  // A state machine begins with code of the compiler's own.
+  // A state machine begins with code that the compiler has made.
   const auto first = std::find_if(points.begin(), points.end(), [](const SequencePoint& p) { return !p.hidden(); });
   if (first == points.end()) return std::nullopt;
   const SequencePoint point = *first;

@@ -115,7 +115,7 @@ std::string AssemblyPdbs::ReadText(const Process& process, const PdbDocument& do
   if (!absl::StartsWith(document.name, "/")) return "";
   const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetByPath(process, document.name);
   if (!file.ok() || (*file)->bytes().size() > kMaxTextBytes) return "";
-  // A copy, so that what is hashed is what is kept.
+  // This is a copy, so that the bytes that are hashed are those that are kept.
   std::string text(AsText((*file)->bytes()));
   return !(*file)->content.damaged() && IsTextOf(document, text) ? text : "";
 }

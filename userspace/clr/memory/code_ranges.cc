@@ -22,9 +22,9 @@ constexpr uint32_t kFlagCollectible = 1, kFlagCodeHeap = 2, kFlagRangeList = 4;
 constexpr uint64_t kLastStubKind = 0xF;
 
 constexpr uint32_t kMaxUnwindInfos = 4096;
-// Of a RUNTIME_FUNCTION without an end ("ARM64 exception handling", Microsoft's docs): the lowest two bits of its
-// unwind data are 0 where that is an address, whose first word begins with the length; else both lie in the word
-// itself.
+// The lowest two bits of the unwind data in a RUNTIME_FUNCTION without an end ("ARM64 exception handling", Microsoft's
+// docs). They are 0 where the data is an address, and the first word there begins with the length. Else both lie in the
+// word itself.
 constexpr uint32_t kPackedUnwindMask = 3;
 constexpr uint32_t kInstructionBytes = 4;
 constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 32;
@@ -59,7 +59,7 @@ std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t 
   return std::nullopt;
 }
 
-// The first of the fragments around an address; 0: there is none, or it can't be read.
+// The first of the fragments around an address. 0: there is none, or it can't be read.
 uint64_t CodeRanges::FragmentsAt(MemoryProbe& probe, uint64_t address) {
   if (ways_.size() >= kMaxSections) ways_.clear();
   const uint64_t place = address >> kLowestShift;
@@ -146,7 +146,7 @@ uint64_t CodeRanges::LoaderAllocatorNumber(MemoryProbe& probe, const CodeSection
   return number < kMaxNumber ? number : 0;
 }
 
-// A permanent heap only grows; where its map lies is fixed.
+// A permanent heap only grows, and its map lies at a fixed place.
 std::optional<CodeHeap> CodeRanges::HeapAround(MemoryProbe& probe, const CodeSection& section, uint64_t address) {
   if (section.collectible) return HeapOf(probe, section);
   if (const auto known = heaps_.find(section.heap_list); known != heaps_.end() && known->second.used.contains(address))
@@ -161,7 +161,7 @@ std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeS
   if (!heap || !heap->used.contains(address)) return std::nullopt;
   const AddressRange used = heap->used;
   const uint64_t base = heap->map_base, map = heap->nibble_map;
-  // Words before the one that is asked for are wanted next where methods are large: read in blocks.
+  // Where methods are large, the words before this one are wanted next. So they are read in blocks.
   constexpr uint64_t kBlockWords = 16;
   std::array<uint32_t, kBlockWords> words{};
   uint64_t first = UINT64_MAX;
@@ -187,7 +187,7 @@ std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeS
   return code;
 }
 
-// `base` is where addresses inside of a method's records count from.
+// Addresses inside of a method's records count from `base`.
 uint32_t CodeRanges::LengthByUnwindData(MemoryProbe& probe, uint64_t base, uint32_t unwind_data) {
   if ((unwind_data & kPackedUnwindMask) != 0) return (unwind_data >> 2 & 0x7ff) * kInstructionBytes;
   return (probe.Value<uint32_t>(base + unwind_data) & 0x3ffff) * kInstructionBytes;
@@ -279,7 +279,7 @@ void CodeRanges::CollectFragments(MemoryProbe& probe, uint64_t slot, uint64_t fi
   if (probe.ok() && next == 0) listing.fresh.emplace_back(slot, std::move(chain));
 }
 
-// Its sections have been read: those that can't be freed are known as such.
+// Its sections have been read, and those that can't be freed are known as such.
 void CodeRanges::Remember(uint64_t slot, Chain chain) {
   const bool permanent = std::all_of(chain.sections.begin(), chain.sections.end(),
                                      [this](uint64_t section) { return permanent_.contains(section); });

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kFieldDescBytes = 16;
 constexpr uint32_t kMaxFields = 1024;
-// Of a FieldDesc's first number: the row of its field, and what kind of field it is.
+// Bits of a FieldDesc's first number: the row of its field, and the kind of the field.
 constexpr uint32_t kRowMask = 0xFF'FFFF, kStatic = 1 << 24, kThreadStatic = 1 << 25, kRva = 1 << 26;
 constexpr uint32_t kOffsetMask = (1 << 27) - 1;
 constexpr uint32_t kFirstSpecialOffset = kOffsetMask - 16;  // not placed yet, or by other means

@@ -11,12 +11,12 @@
 namespace clrsampler {
 namespace {
 
-// A runtime that has not begun yet is asked again this often, and this long.
+// A runtime that has not begun yet is asked again at this interval, for this long.
 constexpr uint64_t kRetryNs = 20'000'000;
 constexpr int kMaxAttempts = 1000;
 constexpr int kMaxContradictions = 10;
 
-// What a process runs first is compiled, run and left within milliseconds, and some processes live no longer.
+// The first methods of a process are compiled, run and left within milliseconds, and some processes end as soon.
 constexpr uint64_t kYoungNs = 2'000'000'000;
 
 std::string TextOf(const Process& process, const DotNetRuntime& runtime) {
@@ -158,7 +158,7 @@ void MemoryMethods::NoteAttached(const Process& process, const DotNetRuntime& fo
                               " is newer than all known ones; its memory is read as that of .NET ", kNewestKnownMajor,
                               ", and names carry", kUnverified));
   }
-  // Without CoreLib's image there is nothing to compare with; every name is checked by itself all the same.
+  // Without CoreLib's image there is nothing to compare with. But every name is checked by itself all the same.
   if (state.runtime->self_test().compared == 0) ++counters_.not_self_tested;
   for (const std::string& difference : state.runtime->layout_differences()) {
     notices_.Add("memory_layout", absl::StrCat(found.version.Text(), difference),
@@ -208,9 +208,8 @@ void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
   }
 }
 
-// So that methods of collectible assemblies which were there before the first sample are named from it on. A process
-// with more such heaps than this has made its heaps for dynamic methods; those of the others are known by their
-// samples.
+// So methods of collectible assemblies that were there before the first sample are named from it on. A process with
+// more such heaps than this has made its heaps for dynamic methods. The heaps of the others are known by their samples.
 void MemoryMethods::NoteOwners(ProcessState& state, const std::vector<uint64_t>& heaps) {
   constexpr size_t kMost = 256;
   for (size_t i = 0; i < std::min(heaps.size(), kMost); ++i) {

@@ -62,13 +62,13 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
   }
 }
 
-// What the sampler saw at the moment of the sample. Its name, when it has one, needs no second look; else the method
-// must still be there.
+// The sampler saw this at the moment of the sample. If it has a name, that needs no second look. Else the method must
+// still be there.
 void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& snapshot, MonotonicTime time) {
   ++counters_.snapshots;
   const std::string name = NameOf(snapshot);
-  // Without a name of its own a snapshot proves nothing: what is read now may be the next one of the same shape. Two
-  // readings have to agree then, or its heap has had one owner for long enough (Look).
+  // Without a name of its own a snapshot proves nothing: the method that is read now may be the next one of the same
+  // shape. So two readings have to agree, or its heap must have had one owner for long enough (Look).
   if (name.empty()) {
     ++counters_.snapshots_gone;
     return;
@@ -91,7 +91,7 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   known.code.header = snapshot.header;
   known.code.identity = identity;
   known.code.range.begin = snapshot.start;
-  // Of the body; funclets behind it are covered where samples hit them.
+  // The range of the body. Funclets behind it are covered where samples hit them.
   const auto begin = FieldOf<uint32_t>(identity, state.runtime->layout().code_header.unwinds);
   const auto end = FieldOf<uint32_t>(identity, state.runtime->layout().code_header.unwinds + 4);
   constexpr uint32_t kMaxBody = 1 << 20;
@@ -127,7 +127,7 @@ std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodNa
   return FrameOf(*state->second, {.kind = ManagedCode::Kind::kMethod, .name = name});
 }
 
-// What was seen last there; nullptr: nothing.
+// The method that was seen last there. nullptr: none.
 MemoryMethods::Known* MemoryMethods::LastSeen(ProcessState& state, uint64_t address, bool at_entry) {
   Known* last = nullptr;
   ForEachAround(state.known, address, [&](Known& known) {
@@ -169,7 +169,7 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
     return {};
   }
   if (last != nullptr && last->until >= since) return {};
-  // What is found was there at some moment between these two, not throughout.
+  // The method that is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
   std::optional<ManagedCode> found = state.runtime->Find(address);
   if (!found && state.runtime->last_failure() == ProbeFailure::kChanged) found = state.runtime->Find(address);
@@ -191,14 +191,14 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
       break;
   }
   const bool is_stub = found->kind == ManagedCode::Kind::kStub;
-  // Of these most are met once: two readings would name none.
+  // Most of these are met once, so that two readings would name none.
   if (is_stub && found->transient && !at_entry) return {.stub = FrameOf(state, *found)};
   if (at_entry && (is_stub || found->range.begin != address)) {
     state.failed[address] = Unnamed(found->transient ? kGone : kNotPublished);
     return {};
   }
   const FrameId frame = FrameOf(state, *found);
-  // Methods of one shape that follow each other get the same places for all that their headers name, so the header
+  // Consecutive methods of one shape get the same places for everything that their headers point to. So the header
   // alone does not tell them apart: the name must have been read again, too.
   if (last != nullptr && found->transient && last->frame == frame && last->code.header == found->code.header &&
       last->code.identity == found->code.identity) {
@@ -225,7 +225,7 @@ void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t a
     known.from = reading.after;
     known.until = reading.before;  // a second look makes it an interval
     ++counters_.transient;
-    // Dynamic methods have snapshots; of these a name needs a look before the sample and one after it.
+    // Dynamic methods have snapshots. A name for one needs a look before the sample and a look after it.
     if (found.name.kind == MethodKind::kMethod) {
       last_transient_ = reading.after;
       known.from = state.owners.Since(found.owner, reading.after);
@@ -237,14 +237,14 @@ void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t a
     there.clear();
     state.settled.insert(address);
   }
-  // The maps of a runtime that is not known may have another form.
+  // The maps of an unknown runtime may have another form.
   if (!state.unverified) known.lines = state.lines.LinesOf(process, *state.runtime, found);
   if (options_.keep_code && !is_stub) KeepCode(state, found, known);
   there.push_back(std::move(known));
   ++state.methods;
 }
 
-// Now, while the method is there. Nothing is kept where it is not any more, or where there is too much code.
+// This is done now, while the method is there. Nothing is kept if it is already gone, or if there is too much code.
 void MemoryMethods::KeepCode(ProcessState& state, const ManagedCode& found, Known& known) {
   const uint64_t size = found.range.end - found.range.begin;
   if (size > kMaxBodyBytes || size > kMaxKeptBytes - kept_bytes_) return;
@@ -285,7 +285,8 @@ std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
   return known->lines->At(static_cast<uint32_t>(query.lookup_address - known->start));
 }
 
-// The name of a method that is compiled and not yet published. Permanent code only: its MethodDesc is never another's.
+// The name of a method that is compiled and not yet published. This is for permanent code only: its MethodDesc is never
+// another's.
 std::optional<FrameId> MemoryMethods::Unpublished(ProcessState& state, uint64_t address, uint64_t method_desc) {
   const auto failed = state.failed.find(address);
   if (method_desc == 0 || failed == state.failed.end() || frames_.at(failed->second).text != kNotPublished) {
@@ -372,8 +373,9 @@ std::optional<Resolution> MemoryMethods::ResolveUnknown(const FrameQuery& query,
     state.foreign.insert(query.mapping->start);
     return std::nullopt;
   }
-  // No range claims it: what the runtime lists nowhere (a copied write barrier has 0.2 % of the frames of a JSON
-  // workload), or the code of another JIT compiler. What lies in the runtime's own heaps no other source knows.
+  // No range claims the address. It is code that the runtime lists nowhere (a copied write barrier has 0.2 % of the
+  // frames of a JSON workload), or the code of another JIT compiler. No other source knows the code in the runtime's
+  // own heaps.
   if (query.mapping == nullptr) return std::nullopt;
   if (!readable) {
     if (!absl::StrContains(query.mapping->path, kDoubleMapped)) return std::nullopt;
@@ -384,8 +386,8 @@ std::optional<Resolution> MemoryMethods::ResolveUnknown(const FrameQuery& query,
   return Resolution{unlisted.has_value() ? *unlisted : Unnamed(kOutside), query.time, end};
 }
 
-// A stub that may be freed counts from the sample after which it was read: to become one between the two, a code heap
-// has to be unloaded and its place taken.
+// A stub that may be freed counts from the sample after which it was read. To become a stub between the two, a code
+// heap would have to be unloaded and its place taken.
 void MemoryMethods::NoteStub(ProcessState& state, uint64_t address, FrameId frame, MonotonicTime sampled) {
   if (state.stubs.size() >= kMaxSettled) state.stubs.clear();
   ProcessState::Stub& stub = state.stubs[address];

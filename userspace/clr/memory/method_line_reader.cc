@@ -38,7 +38,7 @@ std::shared_ptr<AssemblySlot> MethodLineReader::AssemblyOf(const Process& proces
     const absl::StatusOr<PeImage> image = PeImage::Parse(module.image);
     return image.ok() ? pdbs_->Find(process, *image, module.content, module.path, module.names.name) : nullptr;
   }
-  // Out of a compressed bundle, or loaded from bytes: what is beside the program may be its PDB.
+  // It comes out of a compressed bundle, or was loaded from bytes. A PDB beside the program may belong to it.
   if (module.loaded.begin == module.loaded.end) return nullptr;
   const absl::StatusOr<std::vector<std::byte>> copy = CopyImage(memory, module.loaded);
   if (!copy.ok()) return nullptr;

@@ -10,7 +10,7 @@ namespace {
 // Words of a stack are followed one by one, and most lead nowhere.
 constexpr int kReadsOfList = 400'000;
 
-// DebugBlockingItem: the AwareLock, the AppDomain, the kind of wait, its timeout, the next item.
+// DebugBlockingItem has the AwareLock, the AppDomain, the kind of wait, its timeout and the next item.
 constexpr uint32_t kItemBytes = 24, kItemKind = 16;
 constexpr uint32_t kEnters = 0;  // the other kind waits for a pulse
 

@@ -13,7 +13,7 @@ constexpr char kWorkerQueue[] = "System.Threading.ThreadPoolWorkQueue+WorkSteali
 constexpr char kConcurrentQueue[] = "System.Collections.Concurrent.ConcurrentQueue`1";
 constexpr char kHeadAndTail[] = "System.Collections.Concurrent.PaddedHeadAndTail";
 
-// Each queue is followed for itself; those of all workers are one list.
+// Each queue is followed by itself. The queues of all workers are one list.
 constexpr int kReads = 4096, kReadsOfWorkers = 200'000;
 constexpr uint32_t kMaxSegments = 256;  // each has twice the slots of the one before, up to a million
 constexpr uint32_t kMaxWorkers = 32'767;
@@ -69,7 +69,7 @@ std::optional<uint64_t> PoolReader::Queued() {
   for (const absl::string_view field : {"workItems", "highPriorityWorkItems", "lowPriorityWorkItems"}) {
     items += ItemsIn(probe, ObjectIn(probe, work, field));
   }
-  // One for each 16 CPUs, on machines with more than 32.
+  // There is one for each 16 CPUs, on machines with more than 32.
   const uint64_t assigned = ObjectIn(probe, work, "_assignableWorkItemQueues");
   const uint32_t count = assigned == 0 ? 0 : probe.Value<uint32_t>(assigned + kArrayLength);
   for (uint32_t i = 0; i < count && probe.ok(); ++i) {
@@ -81,7 +81,7 @@ std::optional<uint64_t> PoolReader::Queued() {
   return items;
 }
 
-// Positions count on and on; a segment that takes no more items has its tail moved by twice its slots.
+// Positions count on and on. A segment that takes no more items has its tail moved by twice its slots.
 uint64_t PoolReader::ItemsIn(MemoryProbe& probe, uint64_t queue) {
   if (queue == 0 || !probe.ok()) return 0;
   if (!probe.Require(fields_.IsOf(probe, probe.Pointer(queue), kConcurrentQueue), "a queue of another class")) return 0;
@@ -102,7 +102,7 @@ uint64_t PoolReader::ItemsIn(MemoryProbe& probe, uint64_t queue) {
   return probe.ok() ? items : 0;
 }
 
-// What a worker's own work items queue, until it or another worker takes it.
+// The items that a worker's own work items queue, until it or another worker takes them.
 uint64_t PoolReader::ItemsOfWorkers(MemoryProbe& probe) {
   const uint64_t list = fields_.Type(probe, kWorkerQueues);
   uint64_t queues = fields_.StaticObject(probe, list, runtime_.layout().major == 8 ? "_queues" : "s_queues");

@@ -16,14 +16,14 @@ constexpr uint32_t kMaxFunctions = 2 << 20;  // of one process: 24 MB; a composi
 constexpr int kMapReads = 200'000;           // as long as the target says
 constexpr size_t kMapBytes = size_t{1} << 30;
 
-// Of the runtime's hash map: four keys and four values. Values are shifted right by one, and their highest bit marks a
-// collision.
+// The size of a bucket of the runtime's hash map: four keys and four values. Values are shifted right by one, and their
+// highest bit marks a collision.
 constexpr uint64_t kBucketBytes = 64;
 constexpr uint32_t kSlots = 4;
 
 }  // namespace
 
-// Its tables as they lie in the target's memory; they do not change once the image is loaded.
+// The tables of an image as they lie in the target's memory. They do not change once the image is loaded.
 struct PrecompiledMethods::Image {
   uint64_t base = 0;  // RVA 0
   struct Row {
@@ -93,8 +93,8 @@ std::unique_ptr<PrecompiledMethods::Image> PrecompiledMethods::ReadImage(MemoryP
 std::optional<uint64_t> PrecompiledMethods::MethodAt(Image& image, const CodeSection& section, uint64_t start) const {
   auto method = image.methods.find(start);
   if (method == image.methods.end()) {
-    // Prepared since the last look, perhaps. The whole map is copied for it, so less and less often while that brings
-    // nothing.
+    // The method may have been prepared since the last look. The whole map is copied for it, so this is done less and
+    // less often while it brings nothing.
     if (++image.misses < image.next_look) return std::nullopt;
     image.misses = 0;
     const size_t before = image.methods.size();

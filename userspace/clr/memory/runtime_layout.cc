@@ -6,7 +6,7 @@
 namespace clrsampler {
 namespace {
 
-// What differs from the defaults of the header.
+// The values that differ from the defaults of the header.
 void Set8(RuntimeLayout& layout) {
   layout.thread_list.next = 232;
   layout.thread_list.os_id = 424;
@@ -38,7 +38,7 @@ void Set9(RuntimeLayout& layout, bool is_arm64) {
   }
 }
 
-// What 8 and 9 have in common.
+// The values that 8 and 9 have in common.
 void SetBefore10(RuntimeLayout& layout) {
   layout.nibble_map = NibbleMapVersion::k1;
   layout.thread_list.leads_to_threads = false;

@@ -14,8 +14,8 @@
 namespace clrsampler {
 namespace {
 
-// Contracts whose structures are read here, with the versions whose algorithms are written here: the newest of those
-// that are numbers (9 and 10) and of those that are texts (since 11).
+// Contracts whose structures are read here, with the versions whose algorithms are written here. These are the newest
+// version that is a number (9 and 10) and the newest one that is a text (since 11).
 struct KnownContract {
   absl::string_view name;
   uint32_t newest_number, newest_text;
@@ -223,7 +223,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   return absl::FailedPreconditionError("its structures are larger than the ones that are known");
 }
 
-// What names do not rest on: a runtime that says it otherwise is read all the same, without its threads.
+// Names do not depend on these. A runtime that describes them differently is read all the same, without its threads.
 void RuntimeLayout::OverlayThreads(const ContractDescriptor& descriptor) {
   const auto take = [&](absl::string_view type, absl::string_view field, uint32_t& value) {
     value = descriptor.Offset(type, field).value_or(value);

@@ -165,9 +165,9 @@ void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, ui
   found.token = method.token;
   found.module = std::move(method.module);
   if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
-  // Dynamic methods are freed while their heap lives, so whose that is tells nothing of them.
+  // Dynamic methods are freed while their heap lives. So the heap's owner tells nothing of them.
   if (heap.collectible && found.name.kind == MethodKind::kMethod) found.owner = ranges_->OwnerOf(probe, heap);
-  // What was read in between belongs to the method that was there before only if it still is.
+  // The words that were read in between belong to the method that was there before only if it is still there.
   if (probe.ok() && !Stands(*code)) probe.Fail(ProbeFailure::kChanged, "the method was replaced");
   if (probe.ok() && !found.transient) {
     if (recent_.size() >= kMaxRecent) recent_.clear();

@@ -17,8 +17,8 @@ constexpr uint32_t kMaxMetadataBytes = 64 << 20;
 constexpr uint32_t kMaxEmittedBytes = 16 << 20;
 constexpr uint32_t kMaxHeaderBytes = 4096;
 
-// What two images can't share unless they are one: compared as a whole up to this size (a plugin's metadata), above it
-// both ends of this size each, where the row counts and the module's GUID are.
+// Two different images can't share these bytes. Metadata of at most this size (a plugin's) is compared as a whole.
+// Above it both ends of this size each are compared, where the row counts and the module's GUID are.
 constexpr size_t kComparedBytes = 64 << 10;
 
 constexpr uint32_t kLayoutIsMapped = 1;  // PEImageLayout flags: sections lie at their RVAs; else as in the file
@@ -83,7 +83,7 @@ class MemoryImage {
 };
 
 absl::StatusOr<std::vector<std::byte>> Copy(MemoryReader& memory, AddressRange metadata) {
-  // The size is the target's word: memory follows what can really be read.
+  // The size is the target's word. Memory grows only with the bytes that can really be read.
   constexpr uint64_t kStep = 1 << 20;
   std::vector<std::byte> bytes;
   for (uint64_t at = metadata.begin; at < metadata.end; at += kStep) {
@@ -128,7 +128,7 @@ size_t MetadataCopies::heap_bytes() const {
 }
 
 std::shared_ptr<const RuntimeModule> RuntimeModules::At(MemoryProbe& probe, uint64_t address, bool transient) {
-  // A module that can't be freed keeps its address for good, whoever asks.
+  // A module that can't be freed keeps its address for good, for every caller.
   if (const auto known = permanent_.find(address); known != permanent_.end()) return known->second;
   ModuleMap& modules = transient ? transient_ : permanent_;
   if (const auto known = modules.find(address); known != modules.end()) return known->second;
@@ -193,8 +193,8 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
   return module;
 }
 
-// What is in the target's memory decides: addresses of assemblies that were unloaded are used again, by files that
-// differ in a digit.
+// The content of the target's memory decides. Addresses of unloaded assemblies are used again, by files that differ in
+// a digit.
 absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& module) {
   ASSIGN_OR_RETURN(const AddressRange metadata, MemoryImage(memory_, base, flat).Metadata());
   const auto stands = [&](std::span<const std::byte> bytes) {

@@ -9,7 +9,8 @@
 namespace clrsampler {
 namespace {
 
-// Generic methods are what the test is for, and rare: after the plain ones, this many more are looked at for them.
+// The test is meant for generic methods, and these are rare. After the plain ones, this many more methods are searched
+// for them.
 constexpr size_t kMostGeneric = 16;
 constexpr size_t kMostLookedAt = 2000;
 

@@ -37,7 +37,7 @@ constexpr uint32_t kArrayBoundBytes = 8;  // length and lower bound of one dimen
 constexpr uint32_t kMaxArrayRank = 32;    // ECMA-335 II.23.2.13; the runtime refuses more
 constexpr size_t kMaxDynamicName = 1024;
 
-// Signatures of MethodDefs name no other modules; a damaged one may.
+// Signatures of MethodDefs name no other modules. A damaged one may.
 class NoModules : public SignatureModules {
  public:
   const SignatureModule* Module(uint32_t) override { return nullptr; }
@@ -45,8 +45,8 @@ class NoModules : public SignatureModules {
 
 }  // namespace
 
-// The runtime keeps names as UTF-8. Bytes at a wrong place rarely are: with the offset of a dynamic method's name moved
-// by 8, all that a check for control characters let through on 8.0.30 and 9.0.19 were no UTF-8.
+// The runtime keeps names as UTF-8. Bytes at a wrong place rarely are UTF-8. In a test on 8.0.30 and 9.0.19 the offset
+// of a dynamic method's name was moved by 8. Every wrong name that passed a check for control characters was no UTF-8.
 bool IsMethodName(absl::string_view text) {
   size_t i = 0;
   while (i < text.size()) {
@@ -74,10 +74,10 @@ std::shared_ptr<const RuntimeModule> RuntimeTypes::ModuleOf(MemoryProbe& probe, 
   return modules_.At(probe, DefiningModuleOf(probe, address, table), transient);
 }
 
-// Before .NET 9 the field is the module that loaded the type; where another one defines it (an instantiation over types
-// of this module, like AsyncStateMachineBox<T>), that one is in an optional slot. src/coreclr/vm/methodtable.h of 8.0:
-// the low bits of the second flag word say which slots there are; the first two that are free lie in the object, the
-// others behind it and behind the pointers to the chunks of virtual slots.
+// Before .NET 9 the field is the module that loaded the type. Another module may define it: an instantiation over types
+// of this module, like AsyncStateMachineBox<T>. That module is then in an optional slot (src/coreclr/vm/methodtable.h
+// of 8.0). The low bits of the second flag word say which slots there are. The first two that are free lie in the
+// object. The others lie behind it and behind the pointers to the chunks of virtual slots.
 uint64_t RuntimeTypes::DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const {
   const auto& at = layout_.method_table;
   if (at.rid_in_flags2) return FieldOf<uint64_t>(table, at.module);
@@ -333,7 +333,7 @@ void RuntimeTypes::NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, 
   method.dynamic = true;
   method.name.kind = MethodKind::kDynamicMethod;
   method.name.type = "dynamicClass";
-  // It has one before it is compiled (src/coreclr/vm/dynamicmethod.cpp); what has none is something else.
+  // It has one before it is compiled (src/coreclr/vm/dynamicmethod.cpp). A method that has none is something else.
   if (!probe.Require(name_address != 0, "a dynamic method without a name")) return;
   method.name.method = probe.Text(name_address, kMaxDynamicName);
   probe.Require(IsMethodName(method.name.method), "a dynamic method's name is no text");

@@ -22,8 +22,8 @@ const Matchers& MatchersOf(ElfMachine machine) {
   return machine == ElfMachine::kArm64 ? kArm64 : kX64;
 }
 
-// What the runtime has before each stub that it assembles: a count of references, and how long it is. Its code may have
-// the description of its moves behind it, two bytes for each end of one.
+// The runtime puts a header before each stub that it assembles: a count of references, and the stub's length. The code
+// may have the description of its moves behind it, two bytes for each end of one.
 bool HasHeader(std::span<const std::byte> header, size_t code_bytes) {
   constexpr uint32_t kMaxReferences = 1 << 24, kSizeMask = 0xff'ffff;
   uint32_t references = 0, size_and_flags = 0;
@@ -48,7 +48,7 @@ std::optional<StubMatch> StubAt(const Matchers& of, std::span<const std::byte> m
   return match;
 }
 
-// `match_at`: what begins at a place inside of `memory`, and at which address that is.
+// `match_at` finds the code that begins at a place inside of `memory`, and takes the address of that place.
 template <typename MatchAt>
 std::optional<StubCode> Around(uint64_t address, std::span<const std::byte> memory, uint64_t begin, MatchAt match_at) {
   constexpr uint64_t kAlignment = 8;

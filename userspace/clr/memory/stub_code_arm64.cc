@@ -16,7 +16,7 @@ uint32_t At(std::span<const std::byte> code, size_t index) {
   return LoadAt<uint32_t>(code, index * kInstructionBytes).value_or(0);  // 0 is no instruction (udf)
 }
 
-// ldr x<to>, [pc + distance]; nullopt: another instruction. Distances are to what lies behind.
+// ldr x<to>, [pc + distance]. nullopt: another instruction. Distances are to data behind the instruction.
 std::optional<uint64_t> LiteralLoad(uint32_t instruction, uint32_t to) {
   if ((instruction & 0xff80001f) != (0x58000000 | to)) return std::nullopt;
   return uint64_t{instruction >> 5 & 0x3ffff} * kInstructionBytes;
@@ -28,12 +28,12 @@ bool IsMove(uint32_t instruction, uint32_t registers) {
          (instruction >> 16 & 31) < registers;
 }
 
-// Of a register of 64 bits, on the stack.
+// Whether it loads or stores a 64-bit register on the stack.
 bool IsLoadOrStore(uint32_t instruction) {
   return (instruction & 0xffc003e0) == 0xf94003e0 || (instruction & 0xffc003e0) == 0xf90003e0;
 }
 
-// ldr x16, [target]; br x16; target. How many bytes that has from the instruction on; 0: it is not there.
+// ldr x16, [target]; br x16; target. The number of bytes that this has from the instruction on. 0: it is not there.
 size_t JumpToLiteral(std::span<const std::byte> code, size_t index) {
   constexpr uint32_t kLoadBehindTheJump = 0x58000050;
   const size_t end = (index + 2) * kInstructionBytes + kLiteralBytes;

@@ -48,7 +48,7 @@ bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Publ
   const std::optional<RuntimeMemory::TransientHeap> heap = runtime.TransientHeapAt(entry);
   if (!heap) return false;
   std::vector<wire_transient_heap> heaps = heaps_;
-  // One that was told of, and is no more where this one is.
+  // A heap that was reported, and is not where this one is any more.
   std::erase_if(heaps, [&](const wire_transient_heap& old) {
     return old.begin < heap->range.end && heap->range.begin < old.end;
   });
@@ -62,7 +62,7 @@ const wire_transient_heap* TransientHeaps::HeapAt(uint64_t address) const {
   return &*std::prev(next);
 }
 
-// Whether memory for code begins where none began before: not one of the many changes inside a heap.
+// Whether memory for code begins where none began before. This leaves out the many changes inside a heap.
 bool TransientHeaps::NoteBeginnings(const MappingTable& mappings, uint64_t seen) {
   bool fresh = false;
   if (beginnings_.size() > kMaxBeginnings) beginnings_.clear();

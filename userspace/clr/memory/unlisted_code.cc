@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxBuilds = 64;  // 4 KB each
 
-// What has to be in memory to either side of an address.
+// The bytes that have to be in memory on either side of an address.
 constexpr size_t kAround = std::max(WriteBarriers::kMaxBytes, kMaxStubBytes + kStubHeaderBytes);
 
 }  // namespace

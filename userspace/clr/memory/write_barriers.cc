@@ -47,12 +47,12 @@ std::vector<std::byte> MaskOf(std::span<const std::byte> code) {
   return mask;
 }
 
-// The functions around addresses that rise, each once.
+// The functions around rising addresses, each once.
 class FunctionOnce {
  public:
   FunctionOnce(const ElfImage& image, const EhFrameTable& functions) : image_(image), functions_(functions) {}
 
-  // Empty: none that was not there before, of a size that is known and that a barrier may have.
+  // Empty: there is none that was not there before, with a known size that a barrier may have.
   std::span<const std::byte> CodeAround(VirtualAddress address) {
     if (address < searched_) return {};
     const auto bounds = functions_.Find(address);

@@ -87,7 +87,7 @@ absl::StatusOr<LeaseRecord> ParseLeaseRecord(absl::string_view text) {
   for (const auto& [key, is_missing] : missing) {
     if (is_missing) return absl::DataLossError(absl::StrCat("a lease without ", key));
   }
-  // Now that the target is known, wherever its line stands.
+  // The target is known now, wherever its line stands.
   const std::vector<std::string> names = PerfMapFileNames(r.target.namespace_pid);
   for (const LeasedFile& file : r.files) {
     if (std::find(names.begin(), names.end(), file.name) == names.end()) {

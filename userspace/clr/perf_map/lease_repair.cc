@@ -29,7 +29,7 @@ namespace {
 
 constexpr uint64_t kMillisecondNs = 1'000'000;
 // A guard outlives its agent at most this long. A target that answers nothing for that time is stopped (a debugger,
-// SIGSTOP): the request waits in its socket, and the next run looks after the file.
+// SIGSTOP). The request waits in its socket, and the next run looks after the file.
 constexpr uint64_t kGuardPatienceNs = 15'000 * kMillisecondNs;
 
 void Sleep(uint64_t ns) {
@@ -90,7 +90,8 @@ absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const 
   if (same_boot && NamespaceOf("/proc/self/ns/pid") != record.agent_pid_namespace) {
     return absl::FailedPreconditionError("it was made in another pid namespace");
   }
-  // The files first, then a second look at who it is: what was opened belongs to that process.
+  // The files come first, then a second look at the process's identity. So the files that were opened belong to that
+  // process.
   const TargetFiles files(proc_root, target.tgid);
   const bool alive = same_boot && StartTicksOfLiving(proc_root, target.tgid) == target.start_ticks;
   if (!alive) {
@@ -100,8 +101,8 @@ absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const 
   // It has called exec since, and the new program's user wants a map.
   if (EnvironmentEnablesMap(proc_root, target.tgid)) return absl::OkStatus();
   const absl::Status disabled = DisableAndWait(proc_root, target, files, clock, deadline);
-  // No server: replaced by exec, or exited meanwhile. That it has none and still has the map open is beyond repair
-  // until it exits.
+  // There is no server: the process called exec, or has exited meanwhile. If it has none and still has the map open,
+  // that can't be repaired until it exits.
   if (!disabled.ok() && !(absl::IsNotFound(disabled) && HasNoRuntime(proc_root, target))) {
     if (StartTicksOfLiving(proc_root, target.tgid) == target.start_ticks) return disabled;
   }
@@ -177,7 +178,7 @@ absl::Status LeaseGuard::Ready() {
 LeaseGuard::~LeaseGuard() {
   if (!pipe_.valid()) return;
   pipe_.reset();
-  // With nothing to repair it is gone at once; with something it goes on alone.
+  // With nothing to repair the guard is gone at once. Otherwise it goes on alone.
   for (int i = 0; i < 50 && waitpid(pid_, nullptr, WNOHANG) == 0; ++i) Sleep(2 * kMillisecondNs);
 }
 

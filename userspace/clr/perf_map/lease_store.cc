@@ -103,7 +103,7 @@ absl::StatusOr<Lease> LeaseStore::Create(const LeaseRecord& record) {
 
 std::vector<std::string> LeaseStore::Names() const {
   std::vector<std::string> names;
-  // A descriptor of its own: the position of a shared one would be that of the last reading.
+  // This is a descriptor of its own: a shared one would have the position of the last reading.
   const int fd = openat(directory_->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const entries = fd < 0 ? nullptr : fdopendir(fd);
   if (entries == nullptr) {
@@ -122,7 +122,7 @@ std::vector<Lease> LeaseStore::TakeDead() {
   std::vector<Lease> leases;
   for (std::string& name : Names()) {
     UniqueFd fd = OpenIn(directory_->get(), name, O_RDWR | O_APPEND);
-    // Locked: its owner, or another repairer, is at it.
+    // It is locked: its owner, or another repairer, is at work on it.
     if (!fd.valid() || flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
     struct stat status {};
     if (fstat(fd.get(), &status) != 0 || status.st_nlink == 0) continue;  // repaired while we opened it

@@ -57,7 +57,7 @@ void PerfMapLeases::Wanted(const Process& process) {
   if (found != states_.end()) {
     ProcessState& known = *found->second;
     if (known.exec_count == process.exec_count) return;
-    // Another program. What was on in the old one is gone with it, but for its file.
+    // It is another program now. The old one took everything with it that was switched on, except its file.
     if (known.lease.has_value()) return BeginEnding(known);
     states_.erase(found);
   }

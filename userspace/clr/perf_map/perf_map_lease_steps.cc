@@ -1,4 +1,4 @@
-// The way of one process through its lease; perf_map_lease.cc has what concerns all of them.
+// The way of one process through its lease. perf_map_lease.cc has the parts that concern all processes.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kAnswerNs = 2'000 * kMillisecondNs;
-// EnablePerfMap is answered when all that is compiled has been written: 8 ms for 1,000 methods.
+// EnablePerfMap is answered after all compiled methods have been written: 8 ms for 1,000 methods.
 constexpr uint64_t kEnableNs = 10'000 * kMillisecondNs;
 constexpr uint64_t kLookNs = 200 * kMillisecondNs;  // at a map that is on
 constexpr uint64_t kLongestWaitNs = 5'000 * kMillisecondNs;
@@ -57,7 +57,7 @@ bool PerfMapLeases::StepProcess(ProcessState& state, MonotonicTime now) {
 
 bool PerfMapLeases::StepStarting(ProcessState& state, MonotonicTime now) {
   if (!IsAlive(state)) return Settle(state);
-  // First what costs least: most programs with compiled code that never get a socket are no .NET programs.
+  // The cheapest test comes first: most programs with compiled code that never get a socket are no .NET programs.
   if (!HasDiagnosticsSocket(options_.proc_root, state.id, state.files)) {
     if (!state.surely_dotnet || ++state.tries < kMaxLooks) return Later(state, now);
     return Refuse(state, "it has no diagnostics socket",
@@ -175,7 +175,7 @@ bool PerfMapLeases::StepEnabling(ProcessState& state, MonotonicTime now) {
     if (map.ok()) state.map = std::move(map->fd);
   }
   if (!status.ok()) {
-    // Whatever it did: it may be on.
+    // Whatever the answer was, the map may be on.
     ++counters_.refused;
     notices_.Add("perf_map_not_enabled", state.who,
                  absl::StrCat("no perf map could be switched on in ", state.who, ": ", status.message()));
@@ -276,7 +276,7 @@ void PerfMapLeases::RemoveAll(ProcessState& state) {
   Settle(state);
 }
 
-// Nothing of ours is on in the target, or will be.
+// No map of ours is on in the target, or will be.
 bool PerfMapLeases::Settle(ProcessState& state) {
   state.stage = Stage::kSettled;
   state.exchange.reset();
@@ -295,7 +295,7 @@ bool PerfMapLeases::Refuse(ProcessState& state, absl::string_view reason, absl::
 
 bool PerfMapLeases::Later(ProcessState& state, MonotonicTime now) {
   state.next_try = {now.ns + state.wait_ns};
-  // Waiting for a start is cheap where the start is near, and may be for ever where there is no .NET runtime.
+  // Waiting for a start is cheap where the start is near. It may take for ever where there is no .NET runtime.
   const uint64_t longest_ns = state.surely_dotnet ? kLongestWaitDotnetNs : kLongestWaitNs;
   if (state.stage == Stage::kStarting) state.wait_ns = std::min(state.wait_ns * 5 / 4, longest_ns);
   return false;

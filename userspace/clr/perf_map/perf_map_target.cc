@@ -64,7 +64,8 @@ bool IsOurs(const LeaseRecord& record, absl::string_view name, uint64_t device, 
   for (const LeasedFile& file : record.files) {
     if (file.name == name) return file.device == device && file.inode == inode;
   }
-  // Killed between the request and the look at its file. Before the lease there was none that this process wrote.
+  // The agent was killed between the request and the look at its file. Before the lease there was no file that this
+  // process wrote.
   return modified_ns + kFileTimeSlackNs >= record.created_realtime_ns;
 }
 

@@ -145,7 +145,7 @@ class Subset {
  public:
   explicit Subset(const Btf& btf) : btf_(btf), names_(1, '\0') {}
 
-  // The new number of a type; 0, which is void, for what is never a part of another type.
+  // The new number of a type. 0, which is void, stands for types that are never a part of another type.
   uint32_t Take(uint32_t id) {
     if (id == 0 || id >= btf_.size()) return 0;
     const uint32_t kind = btf_.At(id).kind();
@@ -253,7 +253,7 @@ absl::StatusOr<absl::flat_hash_set<std::string>> BtfTypeNames(std::span<const st
 absl::StatusOr<std::vector<std::byte>> BtfSubset(std::span<const std::byte> btf,
                                                  const absl::flat_hash_set<std::string>& names) {
   ASSIGN_OR_RETURN(const Btf types, Btf::Parse(btf));
-  std::bitset<256> beginnings;  // most of the kernel's names are told from ours by their first letter
+  std::bitset<256> beginnings;  // the first letter tells most of the kernel's names from ours
   for (const std::string& name : names) beginnings.set(static_cast<unsigned char>(name[0]));
   Subset subset(types);
   for (uint32_t id = 1; id < types.size(); ++id) {

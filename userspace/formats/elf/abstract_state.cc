@@ -39,7 +39,7 @@ void PushFp(State& state) {
   if (!state.fp_is_callers || !state.depth_known) return;
   state.has_slot = true;
   state.slot = state.depth;
-  // From here on it counts as changed: some paths to what follows may have changed it, and others not yet.
+  // From here on it counts as changed. Some paths to the code that follows may have changed it, and others not yet.
   state.fp_is_callers = false;
 }
 

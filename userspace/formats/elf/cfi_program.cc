@@ -368,8 +368,8 @@ CfiRow CfiProgram::Reduce(const State& state, bool signal_frame) const {
   reduce(state.fp, /*is_fp=*/true, row.fp, row.fp_offset);
   reduce(state.ra, /*is_fp=*/false, row.ra, row.ra_offset);
   if (Fits(state.cfa_offset)) {
-    // Below sp: nonsense, which libcoreclr's delay-load helpers have behind their first return, where what is said of
-    // one way out goes on for the other.
+    // The CFA is below sp, which is nonsense. The delay-load helpers of libcoreclr have this behind their first return.
+    // The rows of one way out go on there for the other.
     if (state.cfa == Cfa::kRegister && state.cfa_register == sp_register_ && state.cfa_offset >= 0) {
       row.cfa = CfaRule::kSpOffset;
     }
@@ -387,7 +387,7 @@ CfiRow CfiProgram::Reduce(const State& state, bool signal_frame) const {
     if (state.cfa == Cfa::kFpDeref) row.cfa = CfaRule::kFpDeref;
     if (state.cfa == Cfa::kPlt) row.cfa = CfaRule::kPlt;
   }
-  // The caller's sp is the CFA unless something else is said of it.
+  // The caller's sp is the CFA unless another rule is given for it.
   if (state.sp.where != Where::kUnstated && state.sp.where != Where::kSame) row.cfa = CfaRule::kUnsupported;
   if (row.cfa != CfaRule::kUnsupported) row.cfa_offset = static_cast<int32_t>(state.cfa_offset);
   if (!signal_frame) return row;
@@ -405,7 +405,7 @@ bool CfiProgram::ForEachRow(const FrameDescription& function, Visitor visit) con
   CfiRun run(*this, function.instructions, function.instructions_at, initial_, &initial_);
   uint64_t location = function.start.value, start = location;
   while (run.Next(location)) {
-    // The state that was in force before the move is gone by the next one, so it is given out now.
+    // The next move overwrites the state that was in force before it, so the state is given out now.
     const uint64_t end = std::min(location, function.end.value);
     if (!visit({start}, {end}, Reduce(run.state(), common_.signal_frame))) return true;
     if (location >= function.end.value) return true;

@@ -51,7 +51,7 @@ class CfiCompiler {
       if (out_.damaged_ == 0) return absl::NotFoundError("unwind data without functions");
       return absl::DataLossError(absl::StrCat(out_.damaged_, " unreadable entries of unwind data, and no other"));
     }
-    // Of functions that overlap, the one that starts last is taken, as a search in .eh_frame_hdr does.
+    // If functions overlap, the one that starts last is taken, as a search in .eh_frame_hdr does.
     std::stable_sort(functions_.begin(), functions_.end(),
                      [](const Function& a, const Function& b) { return a.start < b.start; });
     out_.base_ = {functions_.front().start};
@@ -80,8 +80,8 @@ class CfiCompiler {
     CfiProgram program;
   };
 
-  // nullptr: unreadable. A CIE is read once however many functions have it, and all of them together may be no longer
-  // than the section: CIEs that lie inside one another would make the time grow with its square.
+  // nullptr: unreadable. A CIE is read once, for any number of functions. All CIEs together may be at most as long as
+  // the section. CIEs that lie inside one another would make the time grow with its square.
   const Common* CommonAt(uint64_t at) {
     if (at == last_common_at_) return last_common_;
     const auto [it, fresh] = commons_.try_emplace(at);
@@ -134,7 +134,7 @@ class CfiCompiler {
     const std::optional<FrameEntry> entry = ReadFrameEntry(section_, function.at);
     const Common* common = entry ? CommonAt(entry->common_at) : nullptr;
     const auto description = common == nullptr ? std::nullopt : ReadFrameDescription(*entry, common->entry);
-    // The same again, unless somebody writes to the file meanwhile.
+    // This gives the same again, unless somebody writes to the file meanwhile.
     if (!description || description->start.value != function.start || description->end.value != function.end) {
       ++out_.damaged_;
       return true;
@@ -325,7 +325,7 @@ CfiExtent CfiTable::Extent() const {
     }
     supply_up_to(end);
     if (compiled_) compiled = compiled_->CoveredBytes(section.address, section.size);
-    // Tables of one image hardly overlap: each is of what the others leave out.
+    // Tables of one image hardly overlap. Each covers the addresses that the others leave out.
     extent.covered_bytes += std::min(section.size, indexed + compiled + supplied);
   }
   return extent;

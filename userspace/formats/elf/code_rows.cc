@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kPasses = 6;  // each learns one more level of functions that do not return
 
-// What the last pass gave, and what is believed of it.
+// The result of the last pass, and the functions that are believed from it.
 struct Analysis {
   const CodeAreas& code;
   ControlFlowGraph graph;

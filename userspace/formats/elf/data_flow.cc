@@ -43,7 +43,7 @@ class DataFlow {
   }
 
  private:
-  // Paths of one function that are believed, or not, as a whole.
+  // Paths of one function that are believed, or rejected, as a whole.
   struct Trial {
     explicit Trial(uint32_t of) : function(of) {}
     uint32_t function;
@@ -70,10 +70,11 @@ class DataFlow {
     return last_interned_ = found->second;
   }
 
-  // Functions that symbols and calls tell.
+  // The functions that symbols and calls show.
   void FollowKnown() {
     for (const Index start : starts_.symbols) Discover(start);
-    // In an order of their own, not the hash's: what is followed first decides where paths contradict each other.
+    // They have an order of their own, not the hash's: the first path that is followed decides where paths contradict
+    // each other.
     std::vector<Index> called(known_.called.begin(), known_.called.end());
     std::sort(called.begin(), called.end());
     for (const Index start : called) Discover(start);
@@ -110,8 +111,8 @@ class DataFlow {
     return instruction && instruction->fp == Fp::kCleared;
   }
 
-  // What nothing led to: behind the end of other code, compilers let functions begin. Whether one does is judged by how
-  // it ends.
+  // Places that nothing led to. Compilers let functions begin behind the end of other code. Whether one does is judged
+  // by how it ends.
   void Sweep() {
     for (const CodeArea& area : code_.all()) {
       for (Index at = area.first; area.Contains(at); ++at) {
@@ -139,7 +140,7 @@ class DataFlow {
     AddFunction(start);
     discovered_.push_back(start);
   }
-  // First what is sure to be a function's code, then what lies behind its calls.
+  // Code that surely belongs to a function comes first, then the code behind its calls.
   void FollowDiscovered() {
     const uint32_t entry = Intern(State());
     while (true) {
@@ -328,8 +329,8 @@ class DataFlow {
     trial.went_on.push_back(step.next);
   }
 
-  // The table of a switch has distances from its first byte. Where it ends is not known: an arm is believed if it
-  // agrees with all that is known of its code.
+  // The table of a switch has distances from its first byte. Its end is not known. An arm is believed if it agrees with
+  // everything that is known of its code.
   void AddArms(Trial& trial, const CodeArea& area, uint64_t table, uint32_t state) {
     const auto bytes = image_.BytesFrom({table});
     if (!bytes) return;

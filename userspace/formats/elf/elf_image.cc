@@ -13,8 +13,8 @@
 namespace clrsampler {
 namespace {
 
-// Linkers make up to some 15 segments and, without -ffunction-sections left in, up to some 60 sections. The limits keep
-// a hostile count from costing memory: 100,000 sections are 8 MB.
+// Linkers make up to some 15 segments. They make up to some 60 sections, unless those of -ffunction-sections are left
+// in. The limits keep a hostile count from costing memory: 100,000 sections are 8 MB.
 constexpr size_t kMaxLoadSegments = 256;
 constexpr size_t kMaxSections = 100'000;
 constexpr size_t kMaxNameBytes = 64 * 1024;
@@ -48,7 +48,7 @@ absl::StatusOr<Elf64_Ehdr> ReadHeader(std::span<const std::byte> bytes) {
   return *header;
 }
 
-// DT_GNU_HASH has no count: it is one more than the highest index that a chain ends with. lld puts other tables between
+// DT_GNU_HASH has no count. It is one more than the highest index that a chain ends with. lld puts other tables between
 // symbols and strings, so their distance says nothing.
 uint64_t CountByGnuHash(std::span<const std::byte> table) {
   const auto bucket_count = LoadAt<uint32_t>(table, 0), first = LoadAt<uint32_t>(table, 4);
@@ -228,7 +228,7 @@ const ElfSection* ElfImage::FindSection(absl::string_view name) const {
 
 const ElfSection* ElfImage::FindSectionAt(VirtualAddress address) const {
   for (const ElfSection& section : sections_) {
-    // Thread-local sections without bytes take no place: their addresses are those of the section behind.
+    // Thread-local sections without bytes take no place. Their addresses are those of the section behind.
     if ((section.flags & SHF_ALLOC) == 0 || (section.flags & SHF_TLS) != 0) continue;
     if (section.contains(address)) return &section;
   }

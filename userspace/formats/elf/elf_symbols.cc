@@ -15,8 +15,8 @@ constexpr uint32_t kDynamicBit = uint32_t{1} << 31;  // string tables end below 
 
 // Bits of Candidate::rank, most important first; lower is better. Names are compared only when all bits are equal.
 constexpr uint32_t kLabel = 1 << 16, kLocal = 1 << 15, kUnderscoreShift = 2, kWeak = 1 << 1;
-// How much of a name is looked at: enough for its underscores; enough to tell aliases apart. A hostile table can make
-// millions of symbols share a name that has no end.
+// The number of bytes of a name that are looked at: enough for its underscores, and enough to tell aliases apart. A
+// hostile table can make millions of symbols share a name that has no end.
 constexpr size_t kRankedBytes = 16, kComparedBytes = 256;
 
 struct Candidate {
@@ -127,8 +127,8 @@ class ElfSymbolsBuilder {
     index_.ranges_.push_back({start, end - start, name});
   }
 
-  // Sweeps over the starts with a stack of the symbols that are still open; the top one owns what comes next. An entry
-  // below the top may end first: it is dropped when it surfaces.
+  // Sweeps over the starts with a stack of the symbols that are still open. The top one owns the code that comes next.
+  // An entry below the top may end first. It is dropped when it surfaces.
   void Flatten() {
     index_.ranges_.reserve(sized_.size());
     std::vector<Candidate> open;

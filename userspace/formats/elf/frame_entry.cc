@@ -11,8 +11,8 @@ namespace {
 constexpr uint32_t kLongLength = 0xffffffff;
 constexpr size_t kMaxAugmentation = 16;
 
-// Letters after 'z' that we do not know are skipped by the length of the augmentation data; what follows an unknown
-// letter in the data can't be found any more, so the pointer encoding must come before it.
+// Unknown letters after 'z' are skipped by the length of the augmentation data. The data behind an unknown letter can't
+// be found any more, so the pointer encoding must come before it.
 void ReadAugmentation(absl::string_view letters, DwarfCursor& cursor, CommonEntry& common) {
   if (letters.empty()) return;
   if (letters.front() != 'z') return cursor.Fail();

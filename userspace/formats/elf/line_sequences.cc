@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kFirstReservedLength = 0xfffffff0;  // 64-bit DWARF, and what is not defined
 constexpr uint16_t kVersion = 5;
 
-// DW_LNS_* and DW_LNE_*; what is not named here changes no address.
+// DW_LNS_* and DW_LNE_*. Operations that are not named here change no address.
 enum Standard : uint8_t { kExtended = 0, kCopy = 1, kAdvancePc = 2, kConstAddPc = 8, kFixedAdvancePc = 9 };
 enum Extended : uint8_t { kEndSequence = 1, kSetAddress = 2 };
 

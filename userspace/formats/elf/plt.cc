@@ -10,7 +10,7 @@
 namespace clrsampler {
 namespace {
 
-// A look-up ends after so many: libLLVM-14 has 355,000, and a hostile image could name one huge table many times.
+// A look-up ends after this many. libLLVM-14 has 355,000, and a hostile image could name one huge table many times.
 constexpr size_t kMaxRelocations = 2'000'000;
 
 // "jmp *slot(%rip)" is ff 25 and a displacement from the next instruction. It may follow endbr64 or a bnd prefix.

@@ -54,8 +54,8 @@ class Prover {
     const bool jumps = flow == Flow::kJump || flow == Flow::kBranch;
     bool leads_out = flow == Flow::kReturn;
     if (jumps && Follow(at, instruction, target, true)) leads_out = true;
-    // A compiler may know that an imported function does not return, and let other code follow its call. Nobody knows
-    // it of a function pointer.
+    // A compiler may know that an imported function does not return, and let other code follow its call. It does not
+    // know this of a function pointer.
     const bool returns =
         flow == Flow::kCall ? known_.returning.contains(target) : flow != Flow::kIndirectCall || !instruction.by_ip;
     if ((flow == Flow::kNext || flow == Flow::kBranch || calls) && Follow(at, instruction, next, returns)) {

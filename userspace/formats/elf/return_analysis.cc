@@ -21,7 +21,7 @@ void FindReturning(const ControlFlowGraph& graph, absl::flat_hash_set<CodeIndex>
   }
 }
 
-// By function, for those that stand for all that share their code: shared code returns for all that share it.
+// By function, for the functions that stand for all that share their code. Shared code returns for all of them.
 std::vector<bool> MayReturn(const ControlFlowGraph& graph) {
   const auto& functions = graph.functions;
   std::vector<bool> returns(functions.size());

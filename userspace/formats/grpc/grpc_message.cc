@@ -22,7 +22,7 @@ constexpr std::array<absl::string_view, kGrpcCodeCount> kCodes = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-// What an answer without a status of gRPC means: it comes from something in between.
+// The meaning of an answer without a status of gRPC. Such an answer comes from a server in between.
 GrpcCode CodeOfHttp(unsigned status) {
   switch (status) {
     case 400:
@@ -43,7 +43,7 @@ GrpcCode CodeOfHttp(unsigned status) {
   }
 }
 
-// "%20" and the like; what is no such escape stays as it is.
+// "%20" and the like. Other text stays as it is.
 std::string PercentDecoded(absl::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -60,7 +60,7 @@ std::string PercentDecoded(absl::string_view text) {
 
 absl::string_view ViewOf(protozero::data_view view) { return {view.data(), view.size()}; }
 
-// Of a google.protobuf.Duration.
+// The length of a google.protobuf.Duration.
 std::chrono::nanoseconds DelayOf(protozero::data_view duration) {
   int64_t seconds = 0;
   int32_t nanos = 0;

@@ -27,7 +27,7 @@ enum class Image : protozero::pbf_tag_type { kImage = 1, kAsked = 18 };
 enum class Pod : protozero::pbf_tag_type { kId = 1, kMetadata = 2 };
 enum class PodMetadata : protozero::pbf_tag_type { kName = 1, kNamespace = 3 };
 
-// Of a field that is not there: none.
+// The bytes of a field. A field that is not there has none.
 template <typename Fields>
 data_view BytesOrNone(data_view bytes, Fields field) {
   return BytesOf(bytes, field).value_or(data_view());
@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<data_view>> ItemOf(absl::string_view bytes, Fields 
 }
 
 void SetImage(data_view image, ProcessLabels& labels) {
-  // What the pod's author wrote; the other field mostly is an id.
+  // This field has the text that the pod's author wrote. The other field mostly is an id.
   absl::string_view text = TextOf(BytesOrNone(image, Image::kAsked));
   if (text.empty()) text = TextOf(BytesOrNone(image, Image::kImage));
   const ImageReference reference = ParseImageReference(text);
@@ -133,7 +133,7 @@ ImageReference ParseImageReference(absl::string_view text) {
   if (IsContainerId(text) || absl::StartsWith(text, "sha256:")) return {};
   const size_t slash = text.rfind('/');
   const size_t colon = text.rfind(':');
-  // That of a port comes before a slash.
+  // The colon of a port comes before a slash.
   if (colon == absl::string_view::npos || (slash != absl::string_view::npos && colon < slash)) return {text, {}};
   return {text.substr(0, colon), text.substr(colon + 1)};
 }

@@ -9,7 +9,7 @@ constexpr std::array<absl::string_view, kLabelKeys> kNames = {
     "service.name", "service.namespace",  "service.version",      "deployment.environment.name", "k8s.namespace.name",
     "k8s.pod.name", "k8s.container.name", "container.image.name", "container.image.tags",
 };
-// Its name in the conventions before 1.27, which many programs still set.
+// The name in the conventions before 1.27, which many programs still set.
 constexpr absl::string_view kOldEnvironment = "deployment.environment";
 
 bool IsControl(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029; }

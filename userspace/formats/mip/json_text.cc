@@ -30,7 +30,7 @@ class JsonWriter : public DocumentWriter {
     Separate();
     piece_ += nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
-  // A text, since a signature is more than the numbers of many readers can hold.
+  // This is a text, since a signature is larger than the numbers of many readers can be.
   void Hex(uint64_t value) override {
     Separate();
     absl::StrAppendFormat(&piece_, "\"0x%X\"", value);

@@ -129,8 +129,8 @@ absl::StatusOr<MipHeader> ParseMipHeader(std::span<const std::byte> bytes, MipFi
     return WithHint(absl::UnimplementedError(absl::StrCat("a MIP file of version ", *version)),
                     absl::StrCat("versions up to ", kMipVersion, " are known"));
   }
-  // Two bytes tell the layouts apart. Neither can be the other's: at 20 lies the upper half of the raw section's
-  // offset, which only maps have, and their FileType is no number of the old layout.
+  // Two bytes tell the layouts apart. Neither can be the other's. The upper half of the raw section's offset lies at
+  // 20. Only maps have it, and their FileType is no number of the old layout.
   const bool old = *file_type >= 1 && *file_type <= 3 && *at_20 == TraitsOf(MipLayout::kOld).header_bytes;
   ASSIGN_OR_RETURN(const MipFileType type, TypeOf(*file_type, old));
   if (type != wanted) {

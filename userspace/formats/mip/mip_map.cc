@@ -19,7 +19,7 @@ namespace {
 
 uint64_t AlignmentOf(MipLayout layout, bool is_32_bit) { return layout == MipLayout::kOld || !is_32_bit ? 8 : 4; }
 
-// Reads fields one after the other; the first that is not there makes all that follow 0.
+// Reads fields one after the other. The first one that is not there makes all further ones 0.
 class FieldReader {
  public:
   FieldReader(std::span<const std::byte> bytes, uint64_t offset) : bytes_(bytes), offset_(offset) {}
@@ -67,12 +67,12 @@ class MapReader {
   }
 
  private:
-  // Where the raw record and the code lie, from the start of the raw section.
+  // The places of the raw record and of the code, from the start of the raw section.
   struct Addresses {
     int64_t raw, start;
   };
-  // Each PC offset is relative to the entry; so is, in the old layout, the start of the raw section. Sums wrap like
-  // the addresses of the machine.
+  // Each PC offset is relative to the entry. In the old layout the start of the raw section is relative to it, too.
+  // Sums wrap like the addresses of the machine.
   Addresses ReadAddresses(FieldReader& fields, uint64_t entry) const {
     if (header_.layout == MipLayout::kOld) {
       const uint32_t section = fields.Next<uint32_t>(), raw = fields.Next<uint32_t>(), start = fields.Next<uint32_t>();
@@ -118,7 +118,7 @@ class MapReader {
     return fields.offset();
   }
 
-  // Entries that say the same twice become one; those that contradict each other are an error.
+  // Entries that say the same twice become one. Entries that contradict each other are an error.
   absl::Status CheckRecords() {
     std::vector<uint32_t> order;
     std::vector<MipFunction>& functions = map_.profile.functions;

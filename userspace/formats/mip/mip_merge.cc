@@ -66,7 +66,7 @@ bool SameFunctions(const MipProfile& profile, const MipView& other) {
   return true;
 }
 
-// What merging mostly is, profiles of one map: in place, and without a copy of the other one.
+// The usual case of merging, profiles of one map. It is done in place, and without a copy of the other one.
 void AddInPlace(MipProfile& profile, const MipView& other) {
   const bool coverage = (profile.kinds & kMipFunctionCoverage) != 0;
   uint64_t offset = other.first_record();
@@ -185,7 +185,7 @@ class Joiner {
     });
   }
 
-  // Of either profile: what is nameless in one has a name if the other knows it.
+  // This is done for either profile: a function that is nameless in one has a name if the other knows it.
   absl::Status BindNames() {
     absl::flat_hash_map<uint64_t, absl::string_view> known;
     for (const MipProfile* profile : {&b_, &a_}) {

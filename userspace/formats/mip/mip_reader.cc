@@ -36,7 +36,7 @@ uint64_t CountNames(std::span<const std::byte> table) {
 
 }  // namespace
 
-// How far one way to read the file led: to its end, or to what does not fit.
+// How far one way to read the file led: to its end, or to bytes that do not fit.
 struct MipView::Walked {
   bool ok = false;
   uint64_t functions = 0;
@@ -172,7 +172,7 @@ absl::StatusOr<MipView> MipView::Parse(std::span<const std::byte> bytes) {
   Walked walked = Walk(bytes, header.data_offset, header.layout);
   if (header.layout != MipLayout::kOld) {
     Walked wide = Walk(bytes, header.data_offset, MipLayout::kLlvm);
-    // Where neither is right, the error is that of the one that made sense for longer.
+    // Where neither is right, the error is that of the reading that made sense for longer.
     bool take_wide = !walked.ok && (wide.ok || wide.functions > walked.functions);
     if (walked.ok && wide.ok && walked.functions > 0) {
       const uint64_t first = view.first_record();
@@ -202,7 +202,7 @@ absl::StatusOr<MipProfile> ReadMip(std::span<const std::byte> bytes, MipNaming n
                      .version = view.header().version,
                      .layout = view.layout(),
                      .names_bound = false};
-  // All three are what the file has, and not what it claims.
+  // All three are the sizes that the file has, and not those that it claims.
   profile.names.Reserve(CountNames(view.name_bytes()), view.name_bytes().size());
   profile.functions.reserve(view.function_count());
   profile.block_offsets.reserve(view.block_count());

@@ -30,7 +30,7 @@ absl::Status CheckAddresses(const MipProfile& profile) {
   return absl::OkStatus();
 }
 
-// The names that functions refer to, sorted. Those of a file that was read mostly are already.
+// The names that functions refer to, sorted. The names of a file that was read mostly are sorted already.
 std::vector<uint32_t> SortedNames(const MipProfile& profile) {
   std::vector<bool> used(profile.names.size(), !profile.names_bound);
   for (const MipFunction& function : profile.functions) {

@@ -244,9 +244,9 @@ std::string Parameters(const MethodName& name, const TypeContext& context) {
   return out + ")";
 }
 
-// "AllocateTemporaryEntryPoints<PRECODE_STUB>": who made it, and inside what it is. The maker names it only where the
-// runtime says no more than "Unknown". Of one kind there is one word, that of newer runtimes' own lists of code ranges,
-// whoever wrote the name.
+// "AllocateTemporaryEntryPoints<PRECODE_STUB>" names the maker of a stub, and inside it the kind. The maker names the
+// kind only where the runtime says no more than "Unknown". Each kind has one word, that of the code range lists of
+// newer runtimes, whatever source the name is from.
 absl::string_view StubKind(absl::string_view description) {
   static constexpr std::pair<absl::string_view, absl::string_view> kOneWord[] = {
       {"GenerateDispatchStub", "VSD_DispatchStub"}, {"GenerateResolveStub", "VSD_ResolveStub"},

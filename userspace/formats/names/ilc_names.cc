@@ -459,7 +459,7 @@ MethodName ParseIlcName(absl::string_view symbol, absl::string_view program) {
   name.type = type->clr;
   name.type_args = type->arguments;
   name.method = Method(rest.substr(0, open));
-  // Never shown; what they are is not taken apart, for their number is not known.
+  // They are never shown. Their parts are not taken apart, for the number of kinds is not known.
   if (open != kNone) name.method_args = {std::string(rest.substr(open + 1, rest.size() - open - 2))};
   return name;
 }

@@ -164,8 +164,9 @@ void ParseOwner(absl::string_view owner, Escapes escapes, MethodName& name) {
   name.type_args = SplitTypes(owner.substr(open + 1, owner.size() - open - 2), escapes);
 }
 
-// Takes "[Tier]" off the end. The runtime cuts as many bytes off a perf map line as its text has bytes more than UTF-16
-// units (seen in 8.0, 9.0 and 10.0 for names outside ASCII), so the bracket may be open and the word incomplete.
+// Takes "[Tier]" off the end. The runtime cuts bytes off a perf map line: as many as the text has bytes more than
+// UTF-16 units. This was seen in 8.0, 9.0 and 10.0 for names outside ASCII. So the bracket may be open and the word
+// incomplete.
 std::string TakeTier(absl::string_view& text) {
   const size_t at = text.rfind(")[");
   if (at == kNone) return "";
@@ -183,7 +184,7 @@ std::string TakeTier(absl::string_view& text) {
   return closed || known ? Owned(tier) : "";
 }
 
-// "Owner::method(parameters)" with everything else taken off. False: not of this shape.
+// "Owner::method(parameters)" with everything else removed. False: not of this shape.
 bool ParseMember(absl::string_view text, Escapes escapes, MethodName& name) {
   const size_t list = FindParameterList(text);
   absl::string_view head = list == kNone ? text : text.substr(0, list);
@@ -191,7 +192,7 @@ bool ParseMember(absl::string_view text, Escapes escapes, MethodName& name) {
   if (separator == kNone || separator + 2 == head.size()) return false;
   absl::string_view method = head.substr(separator + 2);
   if (list == kNone) {
-    method = method.substr(0, method.find('(', 1));  // a cut line: what there is of the list is worth nothing
+    method = method.substr(0, method.find('(', 1));  // a cut line: the part of the list that is there is worth nothing
   } else {
     name.parameters = SplitTypes(text.substr(list + 1, text.size() - list - 2), Escapes::kNo);
   }
@@ -208,7 +209,7 @@ struct ModuleMark {
   size_t close;  // of ']'
 };
 
-// "[Module] " between return type and owner. In the return type an assembly stands too, but right before the type's
+// "[Module] " between return type and owner. An assembly stands in the return type too, but right before the type's
 // name: "class [System.Runtime]System.Type [Shop] Shop.Order::Kind()".
 std::optional<ModuleMark> FindModule(absl::string_view text) {
   for (size_t open = text.find('['); open != kNone; open = text.find('[', open + 1)) {
@@ -248,7 +249,7 @@ MethodName ParseRuntimeName(absl::string_view text) {
 }
 
 bool IsRuntimeStub(absl::string_view text) {
-  // Asked of every line of a perf map, of which few are stubs.
+  // This is asked for every line of a perf map, and few of them are stubs.
   return !text.empty() && text.front() == 's' && StubDescription(text).has_value();
 }
 

@@ -34,7 +34,8 @@ constexpr std::array<KindRow, 5> kKinds{{{"Trace", NettraceBlockKind::kTrace, 4}
                                          {"StackBlock", NettraceBlockKind::kStacks, 2},
                                          {"SPBlock", NettraceBlockKind::kSequencePoint, 2}}};
 
-// Of the stream's beginning what is there. What follows the first word is judged once it says a version.
+// Checks the part of the stream's beginning that is there. The bytes behind the first word are judged once it says a
+// version.
 absl::Status CheckMagic(std::span<const std::byte> bytes) {
   const absl::string_view there = AsText(bytes).substr(0, kMagic.size());
   if (!absl::StartsWith(kMagic, there.substr(0, kMagicWordBytes))) {

@@ -1,4 +1,4 @@
-// Names of kinds, and what makes a runtime send them.
+// Names of kinds, and the settings that make a runtime send them.
 #include <algorithm>
 #include <array>
 

@@ -40,7 +40,7 @@ constexpr uint16_t kHasInner = 1;
 constexpr uint16_t kNested = 2;
 constexpr uint16_t kRethrown = 4;
 
-// A payload, and what of it does not depend on the kind of event.
+// A payload, and the parts of it that do not depend on the kind of event.
 struct Source {
   PayloadFields fields;
   uint32_t version;

@@ -53,7 +53,8 @@ class PointDecoder {
     return absl::OkStatus();
   }
 
-  // Where a point stands that is not hidden: relative to the one before that is not, or absolute where there is none.
+  // The place of a point that is not hidden. It is relative to the point before that is not hidden either, or absolute
+  // where there is none.
   absl::Status Place(int64_t lines, int64_t columns, SequencePoint& point) {
     line_ = placed_ ? line_ + cursor_.SignedNumber() : cursor_.Number();
     column_ = placed_ ? column_ + cursor_.SignedNumber() : cursor_.Number();

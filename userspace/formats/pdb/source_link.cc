@@ -13,7 +13,7 @@
 namespace clrsampler {
 namespace {
 
-// RFC 3986: what needs no encoding in a path.
+// RFC 3986: the characters that need no encoding in a path.
 bool IsPlainInUrl(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
          absl::string_view("-._~/").find(c) != absl::string_view::npos;
@@ -43,7 +43,7 @@ bool IsWebUrl(absl::string_view url) {
 
 }  // namespace
 
-// Takes the parser's events (nlohmann's SAX interface): of a deeply nested text it keeps nothing but the depth.
+// Takes the parser's events (nlohmann's SAX interface). It keeps nothing but the depth of a deeply nested text.
 class SourceLinkEvents {
  public:
   explicit SourceLinkEvents(std::vector<SourceLinkMap::Entry>& entries) : entries_(entries) {}

@@ -11,8 +11,9 @@
 namespace clrsampler {
 namespace {
 
-// SHA-256 of ".net core bundle": 8 bytes before it stands the offset of the manifest, 0 in a host without a bundle.
-// Kept with one byte changed, so that the bytes do not occur in our own program, which would then look like a host.
+// SHA-256 of ".net core bundle". The offset of the manifest stands 8 bytes before it, and is 0 in a host without a
+// bundle. The bytes are kept with one byte changed, so that they do not occur in our own program. It would look like a
+// host with them.
 constexpr std::array<uint8_t, 32> kMarkerPlusOne = {0x8c, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93,
                                                     0x02, 0x14, 0xd7, 0xa0, 0x32, 0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae,
                                                     0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae};

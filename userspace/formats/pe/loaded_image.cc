@@ -42,7 +42,7 @@ class Copier {
 
   absl::StatusOr<PeImage> Headers() {
     RETURN_IF_ERROR(Copy({0, static_cast<uint32_t>(std::min(image_.size(), kImageHeaderBytes))}));
-    // Each step leads to the place of the next; what is not there yet reads as absent.
+    // Each step leads to the place of the next one. Bytes that are not there yet read as absent.
     absl::StatusOr<PeImage> pe = PeImage::Parse(image_, PeLayout::kLoaded);
     RETURN_IF_ERROR(pe.status());
     const RvaRange cli = pe->cli_header();
@@ -109,7 +109,7 @@ class Copier {
     return first > last ? absl::OkStatus() : Copy({first, last - first + 4});
   }
 
-  // Which r2rmap and which PDB belong to the image. Without them there are none; nothing else is lost.
+  // The r2rmap and the PDB that belong to the image. Without these entries there are none. Nothing else is lost.
   absl::Status DebugEntries(const PeImage& pe) {
     RvaRange rows = pe.debug_directory();
     rows.bytes = std::min<uint32_t>(rows.bytes / 28, 64) * 28;

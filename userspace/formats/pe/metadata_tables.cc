@@ -18,7 +18,8 @@ constexpr int kMaxNesting = 32;
 // longer.
 constexpr size_t kMaxNameBytes = 4096;
 
-// What one column holds, and so how wide it is. Values below kTableCount: a row number of that table.
+// The kind of data that one column holds, which decides how wide it is. Values below kTableCount: a row number of that
+// table.
 enum Column : uint8_t {
   kFixed2 = 0x40,
   kFixed4,

@@ -16,7 +16,7 @@ constexpr uint16_t kPortablePdbMinor = 0x504D;
 constexpr size_t kMaxPathBytes = 4096;
 constexpr size_t kMaxAlgorithmBytes = 32;
 
-// Of a GUID's 16 bytes the first three numbers are stored with their low byte first.
+// A GUID's first three numbers are stored with their low byte first.
 std::array<uint8_t, 16> GuidInReadingOrder(const PdbId& id) {
   constexpr size_t kOrder[] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
   std::array<uint8_t, 16> guid;

@@ -12,7 +12,7 @@ namespace clrsampler {
 namespace {
 
 // owners_ has one word per runtime function, so that a look-up is one step for any input. The top two bits say what the
-// rest is. All ones: nobody owns the function.
+// other bits are. All ones: nobody owns the function.
 constexpr uint32_t kOwnerTag = 3u << 30;
 constexpr uint32_t kOwnerMethodDef = 0u << 30;  // number of the method: component base + rid - 1
 constexpr uint32_t kOwnerInstance = 1u << 30;   // offset of its signature in section 109
@@ -174,7 +174,7 @@ absl::Status R2rImage::ReadHotColdMap() {
   const size_t pairs = map->size() / 8;
   if (pairs == 0) return absl::OkStatus();
   // {first cold function, function where its method begins}, sorted by the first. Everything from the first cold
-  // function on is cold; what lies between two rows belongs to the earlier one.
+  // function on is cold. The functions between two rows belong to the earlier row.
   first_cold_ = LoadAt<uint32_t>(*map, 0).value_or(0);
   for (size_t i = 0; i < pairs; ++i) {
     const uint32_t cold = LoadAt<uint32_t>(*map, 8 * i).value_or(0);

@@ -45,8 +45,8 @@ RvaRange R2rImage::HotCodeOf(uint32_t method) const {
   return {Begin(method), End(last, Begin(last)) - Begin(method)};
 }
 
-// Up to the end of what lies before the next method: funclets, and perhaps the stub that resumes it. Offsets of its
-// cold parts follow. PlaceOf leads to neither stubs nor cold parts, so any offset of them will do.
+// Up to the end of the code before the next method: funclets, and perhaps the stub that resumes it. Offsets of its cold
+// parts follow. PlaceOf leads to neither stubs nor cold parts, so any offset of them will do.
 uint32_t R2rImage::CodeBytesOf(uint32_t method) const {
   const uint32_t hot_bytes = HotCodeOf(method).bytes;
   if (!has_cold_parts()) return hot_bytes;

@@ -33,7 +33,7 @@ std::optional<uint32_t> HeadOverride(BlobCursor cursor) {
   return cursor.Number();
 }
 
-// What a row of an image is whose runtime compiles async methods.
+// The kind of a row in an image whose runtime compiles async methods.
 enum class AsyncRow : uint8_t {
   kNone,     // of an older image
   kPlain,    // returns what the metadata says
@@ -115,12 +115,12 @@ absl::StatusOr<R2rMethodName> R2rImage::NameMethodDef(uint32_t number, Modules& 
                 variables, has_runtime_async() ? AsyncRow::kPlain : AsyncRow::kNone);
 }
 
-// Which module a token belongs to, in the order of src/coreclr/vm/zapsig.cpp (DecodeMethod, GetTypeHandle...): the
-// image's own metadata; a context that the signature names replaces it for the method, the owner and types that stand
-// alone; without one, an override at the head of the owner decides for the method as well. Arguments of a generic
-// instance start from the image's own metadata again, and so do those of a generic method since R2R 26 (.NET 11; by
-// crossgen2's own maps, before 26 the context replaces it for these). A composite has none of its own: there each
-// argument carries its override.
+// The module that a token belongs to, in the order of src/coreclr/vm/zapsig.cpp (DecodeMethod, GetTypeHandle...). First
+// comes the image's own metadata. A context that the signature names replaces it for the method, the owner and types
+// that stand alone. Without a context, an override at the head of the owner decides for the method as well. Arguments
+// of a generic instance start from the image's own metadata again. So do those of a generic method since R2R 26 (.NET
+// 11). Before 26 the context replaces it for these, by crossgen2's own maps. A composite has no metadata of its own:
+// each argument there carries its override.
 absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& modules, MethodVariables variables) {
   BlobCursor cursor(instances_, offset);
   SignatureNames names(&modules);

@@ -9,7 +9,8 @@
 namespace clrsampler {
 namespace {
 
-// The most that deflate can do is 258 bytes for 2 bits. Whoever promises more lies, and nothing is allocated.
+// The most that deflate can do is 258 bytes for 2 bits. A file that promises more lies, and nothing is allocated for
+// it.
 constexpr uint64_t kMaxRatio = 1032;
 
 }  // namespace

@@ -75,7 +75,7 @@ bool SkipSeveral(BlobCursor& cursor, uint64_t count, uint64_t& budget, int depth
   return true;
 }
 
-// What follows the element type of an array: rank, sizes, lower bounds. Returns the rank.
+// The part behind the element type of an array: rank, sizes, lower bounds. Returns the rank.
 std::optional<uint32_t> ReadArrayShape(BlobCursor& cursor) {
   const uint32_t rank = cursor.Number();
   if (rank != 0) {

@@ -14,7 +14,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kIdDigits = 64;
-constexpr size_t kMaxNameBytes = 255;  // of a unit or container
+constexpr size_t kMaxNameBytes = 255;  // length of the id of a unit or container
 
 bool IsHex(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
@@ -28,7 +28,7 @@ bool IsName(absl::string_view text) {
   });
 }
 
-// "\x2d" -> "-": systemd escapes what stands for '/' in unit names. Other escapes make no name we would show.
+// "\x2d" -> "-": systemd escapes characters that stand for '/' in unit names. Other escapes make no name we would show.
 std::string WithoutEscapes(absl::string_view unit) { return absl::StrReplaceAll(unit, {{"\\x2d", "-"}}); }
 
 // "pod0a1b-..." (cgroupfs), "kubepods-burstable-pod0a1b_....slice" (systemd, where '-' separates parents).
@@ -149,7 +149,7 @@ CgroupIdentity IdentifyCgroup(absl::string_view path) {
       const bool burstable = absl::StrContains(component, "burstable") || parent == "burstable";
       const bool best_effort = absl::StrContains(component, "besteffort") || parent == "besteffort";
       identity.qos = burstable ? PodQos::kBurstable : best_effort ? PodQos::kBestEffort : PodQos::kGuaranteed;
-      SetContainer(ContainerRuntime::kNone, "", identity);  // what was found outside is the node
+      SetContainer(ContainerRuntime::kNone, "", identity);  // a name that was found outside is the node
     }
     if (const auto scope = ScopeOf(component)) {
       SetContainer(scope->runtime, scope->id, identity);
@@ -161,7 +161,7 @@ CgroupIdentity IdentifyCgroup(absl::string_view path) {
     } else if (const auto named = NamedByUnit(component, parent)) {
       SetContainer(named->first, named->second, identity);
     } else if (absl::EndsWith(component, ".service") && !identity.in_container()) {
-      // user@1000.service is the manager of a user's own services; one of those is more precise.
+      // user@1000.service is the manager of a user's own services. The name of one of those is more precise.
       const std::string unit = WithoutEscapes(component);
       if (IsName(unit)) identity.service = unit;
     }

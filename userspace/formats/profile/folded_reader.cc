@@ -50,7 +50,7 @@ FrameIndex FrameOf(absl::string_view text, ProfileModelBuilder& builder) {
   } else if (absl::ConsumeSuffix(&text, "_[i]")) {
     frame.kind = ModelFrameKind::kInlined;
   }
-  // Other names may end in a number: those of native code keep their lines as a part of them.
+  // Other names may end in a number. Names of native code keep their lines as a part of them.
   if (frame.kind == ModelFrameKind::kJit) {
     const FoldedLine split = SplitFoldedLine(text);
     frame.line = split.line;

@@ -54,7 +54,7 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
     out.append(chunk.data(), made);
     if (result == Z_STREAM_END) {
       const bool another = stream.avail_in >= 2 && IsGzip({reinterpret_cast<const char*>(stream.next_in), 2});
-      if (!another) return out;  // what follows the last member is no part of it
+      if (!another) return out;  // bytes behind the last member are no part of it
       if (inflateReset(&stream) != Z_OK) return absl::InternalError("zlib could not be reset");
     } else if (result == Z_BUF_ERROR ||
                (result == Z_OK && made == 0 && stream.avail_in == 0 && taken == bytes.size())) {

@@ -26,8 +26,8 @@ namespace {
 
 using protozero::pbf_message;
 
-// Frames of all samples together for each byte of the file: a location takes at least a byte, and real ones have a few
-// inlined functions at most. Small files may have more.
+// The limit of the frames of all samples together, for each byte of the file. A location takes at least a byte, and
+// real ones have a few inlined functions at most. Small files may have more.
 constexpr size_t kMaxFramesPerByte = 8;
 constexpr size_t kMinFrameBudget = 1 << 20;
 
@@ -115,7 +115,7 @@ class PprofReader {
       }
       meta.view = ViewOf(type, unit);
       if (meta.view == ProfileView::kAllocations) meta.unit = WeightUnit::kBytes;
-      // Of waits a model has microseconds.
+      // A model counts waits in microseconds.
       const bool waits = meta.view == ProfileView::kOffCpu || meta.view == ProfileView::kWall;
       divisor_ = waits && meta.unit == WeightUnit::kNanoseconds ? 1'000 : 1;
       if (waits) meta.unit = WeightUnit::kMicroseconds;
@@ -157,7 +157,7 @@ class PprofReader {
     ModelSample sample;
     ModelThread thread;
     ForEachField<pprof::Sample>(bytes, [&](auto& field) {
-      // One more than there may be, which is refused below.
+      // One more than there may be. That is refused below.
       if (field.tag() == pprof::Sample::kLocationId) return TakeNumbers(field, kMaxModelStackFrames + 1, location_ids_);
       if (field.tag() == pprof::Sample::kValue) return TakeNumbers(field, file_.sample_types.size() + 1, values_);
       if (field.tag() != pprof::Sample::kLabel || !IsMessage(field)) return false;
@@ -213,7 +213,7 @@ class PprofReader {
     if (name == pprof::kStateLabel) sample.state = SampleStateOf(TextOf(text)).value_or(SampleState::kNone);
   }
 
-  // The frames of a location: of its functions all but the outermost are inlined into the next one.
+  // The frames of a location. All of its functions but the outermost are inlined into the next one.
   absl::Status MakeFrames(PprofLocation& location) {
     ModelFrame frame;
     if (location.mapping != 0) {
@@ -251,7 +251,7 @@ class PprofReader {
     return absl::OkStatus();
   }
 
-  // The other way round of MappingName in output/pprof.cc.
+  // The inverse of MappingName in output/pprof.cc.
   void SetImage(absl::string_view name, ModelFrame& frame) {
     if (absl::StartsWith(name, "[kernel")) frame.kind = ModelFrameKind::kKernel;
     if (name == pprof::kKernelMapping || name.empty()) return;

@@ -44,7 +44,7 @@ bool Ascend(const std::vector<Entry>& entries, size_t end) {
   return true;
 }
 
-// The same of parts, which have data each.
+// The same for parts that have data each.
 bool Ascend(const std::vector<ModelUnwind>& parts, size_t end) {
   uint32_t least = 0;
   for (const ModelUnwind& part : parts) {

@@ -25,7 +25,7 @@ bool IsBinary(absl::string_view bytes) {
   });
 }
 
-// By the first key, as names may hold any words; other programs may have put ours in another order.
+// The first key decides, as names may hold any words. Other programs may have put our keys in another order.
 absl::StatusOr<ProfileModel> ReadJson(absl::string_view text) {
   if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(text.substr(1)), "\"format\"")) return ReadProfileJson(text);
   if (absl::StrContains(text, kSpeedscopeSchema)) return ReadSpeedscope(text);

@@ -117,7 +117,7 @@ class TableEvents {
     places_.pop_back();
     if (tables_.frames.size() >= kMaxRows) return Fail("it has too many frames");
     if (left == Place::kFrame) tables_.frames.push_back(builder_.Frame(std::exchange(frame_, {})));
-    // Events that say nothing would take more room here than in the file.
+    // Events without content would take more room here than in the file.
     if (left == Place::kEvent && tables_.events.back().type != 'O' && tables_.events.back().type != 'C') {
       return Fail("an event neither opens nor closes a frame");
     }
@@ -222,7 +222,7 @@ class TableEvents {
     return true;
   }
 
-  // 0, not known, of what is no line and no column: browsers write -1 for code without a file.
+  // A line or a column that is none becomes 0, not known. Browsers write -1 for code without a file.
   static uint32_t PlaceInText(double value) {
     return value >= 1 && value < 4294967296.0 && value == std::floor(value) ? static_cast<uint32_t>(value) : 0;
   }

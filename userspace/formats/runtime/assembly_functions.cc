@@ -135,8 +135,8 @@ class Matcher {
     return true;
   }
 
-  // As a compiler writes it for a library, or as a linker changes it in a program (ELF Handling For Thread-Local
-  // Storage, general dynamic to local exec).
+  // The forms of a thread-local access: as a compiler writes it for a library, and as a linker changes it in a program
+  // (ELF Handling For Thread-Local Storage, general dynamic to local exec).
   bool TakeThreadVariable() {
     const size_t before = at_;
     if (TakeBytes("\x66\x48\x8d\x3d") && Skip(4) && TakeBytes("\x66\x66\x48\xe8") && Skip(4)) return true;
@@ -162,7 +162,7 @@ class Matcher {
   std::vector<Target> targets_;
 };
 
-// What is known of names so far. A name for two functions, and a function with two names, is none.
+// The names that are known so far. A name for two functions is dropped, and so is a function with two names.
 class Names {
  public:
   void Add(absl::string_view name, VirtualAddress function) {

@@ -19,7 +19,7 @@ std::string Block() {
                       " d10203ff f90077e8 a90f07e0 a9100fe2 a91117e4 a9121fe6 ad0007e0 ad010fe2 ad0217e4 ad031fe6",
                       " 910203e0");
 }
-// What precompiled code passes: the cell, its section and its module.
+// The arguments that precompiled code passes: the cell, its section and its module.
 constexpr absl::string_view kCell = " aa0b03e1 aa0903e2 aa0a03e3";
 std::string DynamicHelper(absl::string_view move_flags) {
   return absl::StrCat(Block(), kCell, " ", move_flags, " 94000000@DynamicHelperWorker b5000140");

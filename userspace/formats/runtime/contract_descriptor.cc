@@ -53,7 +53,7 @@ std::optional<ContractVersion> VersionIn(const Json& value) {
   return number ? std::optional(ContractVersion{.is_text = false, .number = *number}) : std::nullopt;
 }
 
-// A value, [value, "type"], [index] or [[index], "type"]: an index is one into the table of pointers.
+// A value, [value, "type"], [index] or [[index], "type"]. An index is one into the table of pointers.
 std::optional<uint64_t> GlobalValue(const Json& value, std::span<const uint64_t> pointers) {
   if (!value.is_array()) return Number(value);
   if (value.empty()) return std::nullopt;

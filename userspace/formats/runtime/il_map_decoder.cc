@@ -28,7 +28,8 @@ PatchpointForm PatchpointFormOf(DebugInfoFormat format) {
 }
 constexpr uint32_t kMaxLocals = 0xFFFF;  // locals and arguments
 
-// What a part of the head gives: where the next one begins. nullopt: the bytes end before the part does.
+// The result of reading a part of the head: the place where the next part begins. nullopt: the bytes end before the
+// part does.
 using NextPlace = absl::StatusOr<std::optional<DebugInfoPlace>>;
 
 // `bytes` begin at the flags.
@@ -174,7 +175,7 @@ class BitReader {
   uint64_t position_ = 0;  // in bits
 };
 
-// What a packed map says of itself.
+// The description that a packed map has of itself.
 struct PackedForm {
   uint32_t count = 0;
   uint32_t source_bits = 0;
@@ -184,8 +185,8 @@ struct PackedForm {
   uint32_t entry_bits() const { return source_bits + native_bits + il_bits; }
 };
 
-// The writers of .NET 10 miscount the bits of a third entry of five bits, and go on with 32 bytes of zeros if it is the
-// last one, as that of Object..ctor. A fourth entry would be damaged.
+// The writers of .NET 10 miscount the bits of a third entry of five bits. If it is the last one, as that of
+// Object..ctor, they go on with 32 bytes of zeros. A fourth entry would be damaged.
 uint64_t ZeroBytesBehind(DebugInfoFormat format, const PackedForm& form) {
   return format == DebugInfoFormat::kNet10 && form.entry_bits() == 5 && form.count == 3 ? 32 : 0;
 }

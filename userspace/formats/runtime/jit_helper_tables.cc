@@ -6,10 +6,9 @@
 namespace clrsampler {
 namespace {
 
-// A word a helper: NAME has nothing, NAME=FUNCTION is a function, NAME* is dynamic, NAME*=FUNCTION is dynamic and a
-// function at first; >FUNCTION behind it is what the runtime puts there when it starts. A function without a known name
-// is "?". A word that differs between machines begins with the one
-// that it is for.
+// One word stands for a helper. NAME has nothing, NAME=FUNCTION is a function, NAME* is dynamic, NAME*=FUNCTION is
+// dynamic and a function at first. >FUNCTION behind it is the function that the runtime puts there when it starts. A
+// function without a known name is "?". A word that differs between machines begins with the machine that it is for.
 constexpr absl::string_view kHelpers8 = R"(
 UNDEF DIV=JIT_Div MOD=JIT_Mod UDIV=JIT_UDiv UMOD=JIT_UMod LLSH LRSH LRSZ LMUL=JIT_LMul LMUL_OVF=? ULMUL_OVF=?
 LDIV=JIT_LDiv LMOD=JIT_LMod ULDIV=JIT_ULDiv ULMOD=JIT_ULMod LNG2DBL=JIT_Lng2Dbl ULNG2DBL=JIT_ULng2Dbl

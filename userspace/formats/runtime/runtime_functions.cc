@@ -31,17 +31,17 @@ constexpr size_t kMinPairs = 24;
 constexpr size_t kMaxPairs = 4096;
 // The longest known is 70.
 constexpr size_t kMinIdentifierBytes = 3, kMaxNameBytes = 127;
-// Of FCalls there are 28 classes in 11.0.0, the fewest, and 383 functions in 8.0.30, the most.
+// The fewest classes of FCalls are 28, in 11.0.0. The most functions are 383, in 8.0.30.
 constexpr size_t kMinClasses = 16;
 constexpr uint64_t kClassBytes = 3 * kWordBytes;
 constexpr uint64_t kFCallEndFlag = 1, kFCallSignatureFlag = 2;
 constexpr uint64_t kFCallEnd = 0xffffffffff000001;  // and no dynamic id
 constexpr absl::string_view kHelperPrefix = "CORINFO_HELP_";
-// A name of more would say little.
+// A name that is made of more would say little.
 constexpr size_t kMaxHelpersOfOne = 3;
 constexpr absl::string_view kBulkMove = "System.Buffer.BulkMoveWithWriteBarrierInternal";
-constexpr uint64_t kMaxBulkMoveBytes = 48;  // of one that only jumps; 29 in 10.0.14
-// Entries that are looked at, also those of what only looks like a class. 8.0.30 needs 2,000.
+constexpr uint64_t kMaxBulkMoveBytes = 48;  // length of a function that only jumps; 29 in 10.0.14
+// The most entries that are looked at, also those of data that only looks like a class. 8.0.30 needs 2,000.
 constexpr size_t kMaxFCallSteps = 200'000;
 
 class Reader {
@@ -105,14 +105,14 @@ class Reader {
     std::string name;
     VirtualAddress function;
   };
-  // Of a table of helpers.
+  // A word of a table of helpers.
   struct Word {
     bool address = false;    // of a function
     uint64_t value = 0;      // what it is where it is none
     absl::string_view name;  // of the function; empty: not known
     absl::string_view helper;
   };
-  // What tables say of a function.
+  // The claim of a table about a function.
   struct Claim {
     std::string name;
     RuntimeTableKind table = RuntimeTableKind::kEntryPoints;
@@ -150,7 +150,7 @@ class Reader {
     return name.size() < kMinIdentifierBytes ? absl::string_view() : name;
   }
 
-  // By its code, so that it does not matter who else leads to it.
+  // The function is told by its code, so other references to it do not matter.
   void Prove(VirtualAddress function, absl::string_view name, RuntimeTableKind table) {
     const auto [entry, fresh] = proven_.try_emplace(function.value);
     Claim& claim = entry->second;
@@ -240,8 +240,9 @@ class Reader {
     }
   }
 
-  // In .NET 10 the FCall only looks whether there is anything to move, and jumps to what moves (dotnet/runtime:
-  // src/coreclr/classlibnative/bcltype/arraynative.inl). In others it moves by itself, or calls.
+  // In .NET 10 the FCall only looks whether there is anything to move, and jumps to the function that moves
+  // (dotnet/runtime: src/coreclr/classlibnative/bcltype/arraynative.inl). In other versions it moves by itself, or
+  // calls.
   void ProveMoveBehind(VirtualAddress function) {
     const std::optional<FunctionBounds> bounds = unwind_.Find(function);
     if (!bounds || bounds->end.value - function.value > kMaxBulkMoveBytes) return;
@@ -318,7 +319,7 @@ class Reader {
     for (const StartupHelper& one : set) {
       const JitHelper& helper = *dynamic[one.place];
       if (absl::StartsWith(helper.helper, "NEW") || helper.helper == "BOX") last = one.call;
-      // Of several functions for one place each is the helper, and which has the known name is not told.
+      // If several functions claim one place, each is the helper. It is not known which of them has the known name.
       const bool only = absl::c_all_of(
           set, [&](const StartupHelper& other) { return other.place != one.place || other.function == one.function; });
       Prove(one.function,
@@ -367,7 +368,7 @@ class Reader {
     tables_.push_back({RuntimeTableKind::kJitHelpers, at, functions, major});
   }
 
-  // Where a table of these words is; two at most, since no one looks at more.
+  // The places of a table of these words, two at most, since no one looks at more.
   std::vector<VirtualAddress> PlacesOf(const std::vector<Word>& words) const {
     const auto first = absl::c_find_if(words, [](const Word& word) { return word.address; });
     const uint64_t before = static_cast<uint64_t>(first - words.begin()) * kWordBytes;

@@ -12,9 +12,9 @@ namespace {
 constexpr uint64_t kInstructionBytes = sizeof(uint32_t), kPageMask = 0xfff;
 constexpr uint32_t kStorePlace = 0xf8205901;  // str x1, [x8, w0, uxtw #3]
 constexpr uint32_t kReturn = 0xd65f03c0, kNop = 0xd503201f;
-// What may stand between a call and the next one: the frame is taken down, and the function ends with that call.
+// The most instructions between a call and the next one: the frame is taken down, and the function ends with that call.
 constexpr uint64_t kMostBetween = 6;
-// Bytes in front of a call that are followed; 9.0.23 loads a register 20 bytes before its last use.
+// The bytes in front of a call that are followed. 9.0.23 loads a register 20 bytes before its last use.
 constexpr uint64_t kMostBefore = 128;
 
 bool IsCall(uint32_t instruction) { return (instruction & 0xfc000000) == 0x94000000; }
@@ -38,7 +38,7 @@ std::optional<int64_t> BranchDistance(uint32_t instruction) {
 
 VirtualAddress Moved(VirtualAddress from, int64_t distance) { return {from.value + static_cast<uint64_t>(distance)}; }
 
-// What registers hold, as far as the instructions say that were given to Follow one after the other.
+// The values of registers, as the instructions given to Follow, one after the other, set them.
 class Registers {
  public:
   explicit Registers(const RelativeRelocations& relocations) : relocations_(relocations) {}

@@ -114,7 +114,7 @@ int64_t MovedByPrologue(const Code& code, int64_t at) {
     const std::optional<Instruction> before = code.At(at - i * kInstructionBytes);
     if (!before) break;
     const std::optional<int64_t> step = before->MovesSp();
-    // A store, or sub sp: a load or anything else is no longer, or not yet, this prologue.
+    // This is a store, or sub sp. A load, or anything else, is not part of this prologue.
     if (!step || *step > 0 || (*step == 0 && !before->Stores())) break;
     moved -= *step;
   }
@@ -160,7 +160,7 @@ Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> bytes, size_t offset) {
     if (next->IsCall() || next->IsTrap() || next->IsBranchToRegister()) return record;
     if (next->IsJump()) {
       if (restored) return in_link_register(moved);
-      // One that leaves the bytes goes far within a method; stubs jump by pointers.
+      // A branch that leaves the bytes goes far within a method. Stubs jump by pointers.
       at += next->JumpBytes();
       jumped = true;
       continue;

@@ -39,7 +39,7 @@ absl::StatusOr<Header> ReadHeader(std::span<const std::byte> bytes) {
     code_words = *extension >> 16 & 0xFF;
     header.codes_offset += kWordBytes;
   }
-  // Of one epilogue the count is where its codes begin, and there is no word.
+  // With one epilogue the count is the place where its codes begin, and there is no word.
   if (!one_epilogue) header.codes_offset += epilogues * kWordBytes;
   header.function_bytes = (*word & 0x3FFFF) * 4;
   header.code_bytes = code_words * kWordBytes;
@@ -47,7 +47,8 @@ absl::StatusOr<Header> ReadHeader(std::span<const std::byte> bytes) {
   return header;
 }
 
-// What a code is before save_next is resolved, which means the pair after that of the code executed before it.
+// The kind of a code before save_next is resolved. save_next means the pair after the one of the code that was executed
+// before it.
 struct RawCode {
   enum class Kind : uint8_t { kPlain, kNextPair, kEnd, kEndOfPart };
   Arm64UnwindCode code;
@@ -103,7 +104,7 @@ RawCode DecodeShort(uint32_t first) {
   return {{Arm64UnwindOp::kPush, kFp, kLr, pair + 8}, 1};
 }
 
-// From 0xE0 on; `more` are the bytes behind it.
+// Codes from 0xE0 on. `more` are the bytes behind it.
 std::optional<RawCode> DecodeOther(uint32_t first, std::span<const std::byte> more) {
   const auto byte = [&](size_t i) { return uint32_t{LoadAt<uint8_t>(more, i).value_or(0)}; };
   switch (first) {

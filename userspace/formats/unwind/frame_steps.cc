@@ -19,7 +19,7 @@ constexpr uint8_t kDwarfRegisters[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 1
 
 class StepMaker {
  public:
-  // `all`: what the whole prologue takes off sp, the return address included.
+  // `all` is what the whole prologue takes off sp, the return address included.
   explicit StepMaker(int64_t all) : base_(all) {}
 
   bool Take(const UnwindCode& code) {
@@ -55,13 +55,13 @@ class StepMaker {
     depth_ += bytes;
     if (!by_frame_register_) Add({offset_, FrameRule::kCfa, kDwarfRsp, static_cast<int32_t>(depth_)});
   }
-  // What was saved first is the caller's: a method that replaces another one saves its registers once more.
+  // The first value that was saved is the caller's. A method that replaces another one saves its registers once more.
   void Save(uint8_t reg, int64_t below_cfa) {
     if (saved_[reg]) return;
     saved_[reg] = true;
     steps_.push_back({offset_, FrameRule::kSaved, kDwarfRegisters[reg], static_cast<int32_t>(-below_cfa)});
   }
-  // Of several at one byte the last one holds.
+  // The last of several steps at one byte counts.
   void Add(const FrameStep& step) {
     std::erase_if(steps_,
                   [&](const FrameStep& other) { return other.rule == FrameRule::kCfa && other.offset == step.offset; });

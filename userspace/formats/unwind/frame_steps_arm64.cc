@@ -53,7 +53,7 @@ class Arm64StepMaker {
     if (!by_frame_pointer_) SetCfa(kDwarfSp, depth_);
     return true;
   }
-  // What was saved first is the caller's.
+  // The first value that was saved is the caller's.
   bool Save(uint8_t reg, int64_t above_sp) {
     if (above_sp >= depth_) return false;
     if (saved_[reg]) return true;
@@ -61,7 +61,7 @@ class Arm64StepMaker {
     steps_.push_back({offset_, FrameRule::kSaved, reg, static_cast<int32_t>(above_sp - depth_)});
     return true;
   }
-  // Of several at one byte the last one holds.
+  // The last of several steps at one byte counts.
   void SetCfa(uint8_t reg, int64_t bytes) {
     std::erase_if(steps_,
                   [&](const FrameStep& step) { return step.rule == FrameRule::kCfa && step.offset == offset_; });

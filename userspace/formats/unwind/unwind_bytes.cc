@@ -15,12 +15,12 @@ constexpr uint8_t kChained = 4;
 }  // namespace
 
 std::span<const std::byte> ReadUnwindInfoBytes(ReadBytes read, uint64_t address, UnwindInfoBytes& bytes) {
-  // First what tells the size.
+  // The bytes that tell the size are read first.
   if (!read(address, std::span(bytes).first(kHeaderBytes))) return {};
   const size_t slots = (static_cast<size_t>(bytes[2]) + 1) & ~size_t{1};
   const bool chained = (static_cast<uint8_t>(bytes[0]) >> 3 & kChained) != 0;
   const auto all = std::span(bytes).first(kHeaderBytes + 2 * slots + (chained ? kRuntimeFunctionBytes : 0));
-  // The size was read a moment before; that of other data is noticed by the parser.
+  // The size was read a moment before. The parser notices the size of other data.
   if (all.size() > kHeaderBytes && !read(address + kHeaderBytes, all.subspan(kHeaderBytes))) return {};
   return all;
 }
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> Arm64UnwindBytes(ReadBytes read, uint64_t address) {
   if (*size > kMaxUnwindPartBytes) return absl::DataLossError("arm64 unwind info: a record of too many bytes");
   bytes.resize(*size);
   if (!read(address, std::as_writable_bytes(std::span(bytes)))) return unreadable();
-  // The size was read a moment before; that of other data is noticed here.
+  // The size was read a moment before. The size of other data is noticed here.
   ASSIGN_OR_RETURN(const Arm64UnwindInfo info, Arm64UnwindInfo::Parse(AsBytes(bytes)));
   if (info.bytes != bytes.size()) return absl::DataLossError("arm64 unwind info: it changed while it was read");
   return bytes;

@@ -9,7 +9,8 @@
 namespace clrsampler {
 namespace {
 
-// UNWIND_CODE.UnwindOp. What is missing here (6, 7: epilogues of version 2; 10: interrupt frames) CoreCLR never wrote.
+// UNWIND_CODE.UnwindOp. CoreCLR never wrote the values that are missing here (6, 7: epilogues of version 2; 10:
+// interrupt frames).
 enum RawOp : uint8_t {
   kPushNonvol = 0,
   kAllocLarge = 1,
@@ -36,7 +37,8 @@ struct DecodedCode {
   bool keep = true;  // false: it says nothing about general registers
 };
 
-// `slots` begins at the code. Where it ends too early, what is read is of no use, and the caller refuses the code.
+// `slots` begins at the code. Where it ends too early, the bytes that are read are of no use, and the caller refuses
+// the code.
 absl::StatusOr<DecodedCode> DecodeCode(std::span<const std::byte> slots, UnwindInfo& info) {
   const uint8_t op_and_info = LoadAt<uint8_t>(slots, 1).value_or(0), op = op_and_info & 15, op_info = op_and_info >> 4;
   const uint16_t small = LoadAt<uint16_t>(slots, 2).value_or(0);

@@ -106,7 +106,7 @@ class PrologueDecoder {
     return true;
   }
 
-  // Of a large frame, whose pages are touched one by one: lea r11, [rsp-n]; call the probe; mov rsp, r11.
+  // A large frame touches its pages one by one: lea r11, [rsp-n]; call the probe; mov rsp, r11.
   bool Probe(const At& at) {
     if (at.Begins({0x4C, 0x8D, 0x9C, 0x24})) {
       const std::optional<int64_t> offset = at.Large(4);
@@ -132,7 +132,7 @@ class PrologueDecoder {
     return true;
   }
 
-  // What changes neither sp nor a register that is restored.
+  // Instructions that change neither sp nor a register that is restored.
   bool Skip(const At& at) {
     if (at.Begins({0xC5, 0xF8, 0x77})) {  // vzeroupper
       prologue_.bytes += 3;
@@ -226,7 +226,7 @@ class EpilogueFollower {
     const std::optional<int64_t> distance = at.Large(1);
     if (!distance) return false;
     const int64_t target = static_cast<int64_t>(offset) + 5 + *distance;
-    // Where the function begins nothing is on the stack yet: it calls itself so, or has no frame.
+    // Nothing is on the stack yet where the function begins. It calls itself like this, or has no frame.
     return target <= 0 || static_cast<uint64_t>(target) >= function_bytes_;
   }
 
@@ -302,7 +302,7 @@ CallEnd DecodeCallEnd(std::span<const std::byte> code) {
     return bytes > 0 && bytes <= code.size() ? static_cast<uint8_t>(code[code.size() - bytes]) : 0;
   };
   CallEnd end;
-  // By a register; by memory without and with a SIB byte, each with the displacements that there are.
+  // Jumps by a register, or by memory without and with a SIB byte, each with the displacements that there are.
   for (const size_t bytes : {2, 3, 4, 6, 7}) {
     const uint8_t modrm = from_end(bytes - 1), mode = modrm >> 6, rm = modrm & 7;
     if (from_end(bytes) != kGroup5 || (modrm >> 3 & 7) != kCallIndirect) continue;
@@ -341,7 +341,8 @@ std::optional<uint32_t> WordsPushedByResolveStub(std::span<const std::byte> code
       {{0x7D}, 2},                    // jge to the stub's begin
       {{0x49, 0x83, 0xCB, 0x01}, 4},  // or r11, 1
   };
-  // A hit pops what it has pushed; the way to the runtime's symbolizer leaves two words, rdx and rax, on the stack.
+  // A hit pops the words that it has pushed. The way to the runtime's symbolizer leaves two words, rdx and rax, on the
+  // stack.
   constexpr int kPushedForResolver = 2;
   int moved = 0;
   for (size_t at = 0; at < code.size();) {

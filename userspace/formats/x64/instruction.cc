@@ -155,7 +155,7 @@ class Decoder {
     out_.distance = in_.Signed<T>();
   }
 
-  // What most instructions need, first.
+  // The parts that most instructions need come first.
   void Decode(X64Opcode entry, uint8_t opcode) {
     switch (entry.form) {
       case Form::kUnknown:

@@ -6,7 +6,7 @@
 namespace clrsampler {
 
 bool SaysNotOptimised(absl::string_view producer) {
-  // Assembly has no statements, and code of GIMPLE was optimised when it was linked, by options that stand elsewhere.
+  // Assembly has no statements. Code of GIMPLE was optimised when it was linked, by options that stand elsewhere.
   if (!absl::StartsWith(producer, "GNU ") || absl::StartsWith(producer, "GNU AS") ||
       absl::StartsWith(producer, "GNU GIMPLE")) {
     return false;

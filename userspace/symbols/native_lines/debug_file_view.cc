@@ -16,8 +16,8 @@
 namespace clrsampler {
 namespace {
 
-// Of a file whose headers are known to lie inside of it. The other pages stay the file's, so that they count as no
-// memory of this process, which is limited.
+// The file's headers are known to lie inside of it. The other pages stay the file's, so they do not count as memory of
+// this process, which is limited.
 bool MakeHeadersWritable(std::span<char> file) {
   Elf64_Ehdr header;
   std::memcpy(&header, file.data(), sizeof header);

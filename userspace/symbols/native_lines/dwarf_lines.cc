@@ -21,9 +21,9 @@ constexpr std::array<absl::string_view, 9> kOfUnits = {".debug_info",     ".debu
                                                        ".debug_line_str", ".debug_str",    ".debug_str_offsets",
                                                        ".debug_rnglists", ".debug_ranges", ".debug_addr"};
 
-// libdw inflates what is compressed as a whole, and the units are most of it: for Debian's libc that takes 47 ms, or 31
-// ms without what only debuggers need. Its line tables alone take 6 ms. So units are read where they cost nothing, or
-// where the tables need them.
+// libdw inflates each compressed section as a whole, and the units are most of it. Debian's libc takes 47 ms, or 31 ms
+// without the sections that only debuggers need. Its line tables alone take 6 ms. So units are read where they cost
+// nothing, or where the tables need them.
 absl::StatusOr<std::unique_ptr<LineTable>> OpenDwarf(const std::shared_ptr<const Libdw>& libdw, UniqueFd file) {
   absl::StatusOr<DebugFileView> view = DebugFileView::Map(file.get());
   if (!view.ok()) return OpenByUnits(OpenedDwarf(libdw, std::move(file)));

@@ -57,7 +57,7 @@ std::optional<SourcePlace> LineAnswers::Get(uint64_t file, uint64_t address) {
   return SourcePlace{texts_[known->text], known->line, 0, known->kind};
 }
 
-// What is asked for now is learnt when the answer comes.
+// The lines that are asked for now are learnt when the answer comes.
 void LineAnswers::ForgetAll() {
   known_.clear();
   texts_.clear();

@@ -29,8 +29,8 @@
 namespace clrsampler {
 namespace {
 
-// What a reader is at, in memory that its keeper sees. A reader that was taken over writes what it wants: the keeper
-// leaves out one file then, whichever.
+// The work that a reader is at, in memory that its keeper sees. A reader that was taken over writes there as it likes.
+// The keeper then leaves out one file, any one.
 struct AtWork {
   uint64_t question = 0;  // 0: none
   uint64_t file = 0;
@@ -40,7 +40,7 @@ void Say(int socket, absl::string_view bytes) {
   (void)!send(socket, bytes.data(), std::min(bytes.size(), HelperProcess::kMaxDatagramBytes), MSG_NOSIGNAL);
 }
 
-// Private memory that can be written, libraries included: what RLIMIT_DATA counts.
+// Private memory that can be written, libraries included. RLIMIT_DATA counts this.
 uint64_t DataBytes() {
   constexpr size_t kField = 5;  // proc(5), statm
   const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/statm", 256);
@@ -56,7 +56,7 @@ void LimitMemory(uint64_t bytes) {
   const rlim_t limit = DataBytes() + bytes;
   const rlimit data{limit, limit};
   setrlimit(RLIMIT_DATA, &data);
-  // libdw says on standard error that it has no memory, and that is for our own messages.
+  // libdw reports lack of memory on standard error, and that is for our own messages.
   const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, STDERR_FILENO);
 }
@@ -130,7 +130,7 @@ class LineProcess : public LineHelper {
   bool ended_ = false;
 };
 
-// Says why there is none.
+// Reports why there is none.
 class NoLineProcess : public LineHelper {
  public:
   explicit NoLineProcess(const absl::Status& why)

@@ -49,7 +49,7 @@ class Cursor {
     at_ += size;
     return AsText(*text);
   }
-  // All that is there was taken, and nothing was missing.
+  // All bytes were taken, and none were missing.
   bool whole() const { return !failed_ && at_ == bytes_.size(); }
   bool failed() const { return failed_; }
 

@@ -23,7 +23,7 @@ class LinesByTables : public LineTable {
     const auto above = std::upper_bound(sequences_.begin(), sequences_.end(), address,
                                         [](uint64_t at, const LineSequence& sequence) { return at < sequence.begin; });
     if (above == sequences_.begin() || address >= (above - 1)->end) return {};
-    // libdw keeps what it has decoded.
+    // libdw keeps the tables that it has decoded.
     Dwarf_Off next = 0;
     Dwarf_CU* unit = nullptr;
     Dwarf_Files* files = nullptr;
@@ -41,7 +41,7 @@ class LinesByTables : public LineTable {
     const char* const* folders = nullptr;
     size_t folder_count = 0;
     const bool has_folder = libdw().getsrcdirs(files, &folders, &folder_count) == 0 && folder_count > 0;
-    // The first one is that in which it was compiled. How it was, its unit would say.
+    // The first file is the one in which it was compiled. The unit would say how it was compiled.
     return {JoinedPath(has_folder ? folders[0] : "", path), static_cast<uint32_t>(line), /*exact=*/false};
   }
 

@@ -1,4 +1,4 @@
-// Lines of a file by an index of its units: .debug_aranges is left out by clang, and libdw 0.188 has no other.
+// Lines of a file by an index of its units. clang leaves out .debug_aranges, and libdw 0.188 has no other index.
 #include <dwarf.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-// Of all units of a file, 24 bytes each.
+// The most ranges of all units of a file, 24 bytes each.
 constexpr size_t kMaxRanges = 4 << 20;
 
 class LinesByUnits : public LineTable {
@@ -31,7 +31,7 @@ class LinesByUnits : public LineTable {
       units_.push_back({.die = die});
       Dwarf_Addr base = 0, begin = 0, end = 0;
       for (ptrdiff_t at = 0; (at = libdw().ranges(&die, at, &base, &begin, &end)) > 0;) {
-        // The linker leaves ranges of what it threw away at 0.
+        // The linker leaves the ranges of removed code at 0.
         if (begin < end && begin != 0) ranges_.push_back({begin, end, number});
         if (ranges_.size() > kMaxRanges) return absl::ResourceExhaustedError("it has too many ranges of addresses");
       }

@@ -17,13 +17,13 @@ bool IsSame(const struct stat& status, const ImageFile& file) {
 }
 
 UniqueFd Same(absl::StatusOr<OpenedFile> opened, const ImageFile& file) {
-  // One that may wait has no descriptor to read from.
+  // A question that may wait has no descriptor to read from.
   if (!opened.ok() || opened->may_wait || !IsSame(opened->status, file)) return UniqueFd();
   return std::move(opened->fd);
 }
 
-// The file that symbols are read from: images are mapped, and their descriptors closed. Whatever else lies under the
-// same path by now is not meant.
+// The file that symbols are read from. Images are mapped, and their descriptors closed. Another file may lie under the
+// same path by now, and is not meant.
 UniqueFd OpenAgain(const Process& process, const Mapping& mapping, const ElfSymbolsSource::LinePlace& place) {
   const ImageFile& file = *place.file;
   if (place.fetched) {
