@@ -75,7 +75,7 @@ std::optional<AsyncChain> AsyncObjects::OfMachine(const StackMemory& stack, uint
   return chain;
 }
 
-// What lies in frames further out is copied, and an info says of which task it is.
+// Objects of frames further out are copied, and an info says of which task it is.
 bool AsyncObjects::IsOuterDispatcher(const StackMemory& stack, uint64_t info, uint64_t end) const {
   if (info < end) return false;
   const std::optional<uint64_t> task = stack.Word(info + kInfoTask);
