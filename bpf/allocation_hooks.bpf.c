@@ -11,7 +11,7 @@
 #include "hook_stack.bpf.h"
 #include "sampling_pace.bpf.h"
 
-/* Of which the thinning leaves a part. */
+/* The thinning leaves a part of these stacks. */
 #define STACKS_A_CPU ((struct pace_limit){.window_ns = 10000000, .sent = 4, .thinning = allocation_thinning})
 
 extern const volatile __u32 allocation_thinning;

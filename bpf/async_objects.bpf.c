@@ -2,11 +2,11 @@
 /*
  * The awaiters of what runs: the objects that lead from a resumed async method to the methods that await it.
  *
- * A resumed state machine has its box on the stack. What resumes a method that the runtime made async has its task
- * there and the next continuation. Words of the stack that point to such objects are the roots, and from each the chain
- * of awaiters is followed. All links are read within the sample, while the thread stands still. No collection can end
- * meanwhile, so none has moved what the thread holds. User space judges the copies later, since it knows all types, and
- * leaves out what was copied in vain.
+ * A resumed state machine has its box on the stack. A method that the runtime made async is resumed by a dispatcher,
+ * which has the method's task there and the next continuation. Words of the stack that point to such objects are the
+ * roots, and from each the chain of awaiters is followed. All links are read within the sample, while the thread stands
+ * still. No collection can end meanwhile, so none has moved what the thread holds. User space judges the copies later,
+ * since it knows all types, and leaves out what was copied in vain.
  *
  * All that is read belongs to the target and may be anything.
  */
@@ -53,8 +53,8 @@ static __always_inline __u32 row_of_type(struct wire_async_layouts *layout, __u6
 }
 
 /*
- * The row of an object's type in the metadata of its assembly; 0: this is no object. Of a type that the runtime has
- * made it is that of Continuation, if it derives from that one.
+ * The row of an object's type in the metadata of its assembly; 0: this is no object. A type that the runtime has made
+ * has the row of Continuation, if it derives from that class.
  */
 __attribute__((noinline)) int async_row_of(__u32 cpu, __u64 object)
 {

@@ -38,8 +38,8 @@ __attribute__((noinline)) int find_transient_heap(__u32 cpu, __u64 address)
 }
 
 /*
- * What one word of the map says: sets snapshot.start and returns 1 when a method begins in it, 0 when it is empty, -1
- * when it can't be used. Only nibbles from `shift` bits on count; the one at `shift` only if its method begins at or
+ * Reads one word of the map. Sets snapshot.start and returns 1 when a method begins in it, 0 when it is empty, -1 when
+ * it can't be used. Only nibbles from `shift` bits on count; the one at `shift` only if its method begins at or
  * before snapshot.address. `offset` is that of the word's first bucket.
  */
 __attribute__((noinline)) int judge_word(__u32 cpu, __u32 version, __u64 index, __u32 shift, __u64 offset)
@@ -139,8 +139,8 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 }
 
 /*
- * What unwinding needs of the method, where it needs it: all of it or nothing. Bytes at header: number of functions,
- * {begin, end, unwind data}.
+ * Reads the data that unwinding needs of the method, where it needs any: all of it or nothing. Bytes at header: number
+ * of functions, {begin, end, unwind data}.
  */
 __attribute__((noinline)) int read_unwind_data(__u32 cpu)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The CPU sampler: runs at each tick of a cpu-clock event and sends who is running, the kernel's stack and the user's.
+ * The CPU sampler. It runs at each tick of a cpu-clock event. It sends the running thread, the kernel's stack and the
+ * user's.
  * Every hit ends in exactly one of struct wire_counters' counts. A sample whose stack could not be walked is sent with
- * the reason: the time was spent, whoever can say where.
+ * the reason, since the time was spent.
  *
  * User space loads one of the two programs at the end. The first is for nearly all hosts; the second is for kernels
  * without bpf_task_pt_regs (before 5.15) and for an agent in a pid namespace of its own. They are two because each

@@ -3,8 +3,8 @@
  * Hooks where the first pass of an exception begins: a handler is about to be looked for. Where these are:
  * clr/hooks/exception_search.h.
  *
- * The stack that is sent is that of the method which threw, by the registers that the runtime has noted of it. What the
- * runtime does to find a handler is not on it.
+ * The stack that is sent is that of the method which threw, by the registers that the runtime has noted of it. The
+ * runtime's search for a handler is not on it.
  */
 #include "hook_stack.bpf.h"
 
@@ -103,7 +103,7 @@ static __always_inline bool read_registers(struct scratch *scratch, struct excep
 	return true;
 }
 
-/* What is known of the registers when a frame record is. */
+/* The registers that are known when a frame record is. */
 static __always_inline bool return_registers(struct user_registers *regs, __u64 record)
 {
 	__u64 words[2];

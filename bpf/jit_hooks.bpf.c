@@ -63,7 +63,7 @@ int hook_compile(struct user_registers *regs)
 	return report(WIRE_HOOK_COMPILE, info, user_word(info + INFO_METHOD), REGISTERS_SP(regs), 0);
 }
 
-/* What decides how much of a compilation is reported. */
+/* The facts that decide how much of a compilation is reported. */
 struct compiled {
 	__u64 time_ns;
 	__u64 method_info;

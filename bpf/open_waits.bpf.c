@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What threads wait for right now: an iterator over all tasks, for the waits that nothing has ended yet.
+ * The waits that nothing has ended yet, by an iterator over all tasks.
  */
 #include "task_stack.bpf.h"
 #include "thread_times.bpf.h"
 #include <bpf/bpf_tracing.h>
 
-/* What wait_threads is putting together: more than the BPF stack holds. One reader at a time. */
+/* The record that wait_threads is putting together: more than the BPF stack holds. One reader at a time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -8,9 +8,9 @@
 struct ring_map samples SEC(".maps");
 
 /*
- * What hooks report. How often they are hit is the targets' choice, so no number of hits may take a sample's room. User
- * space sets the size before load: 4 MiB, which is 240 ms of 70,000 compilations a second at 240 bytes each, 16 MiB
- * where all compilations come with stacks, one page without hooks.
+ * The records of hooks. How often they are hit is the targets' choice, so no number of hits may take a sample's room.
+ * User space sets the size before load: 4 MiB, which is 240 ms of 70,000 compilations a second at 240 bytes each, 16
+ * MiB where all compilations come with stacks, one page without hooks.
  */
 struct ring_map hook_records SEC(".maps");
 
@@ -69,13 +69,15 @@ struct allocation_pending_map allocations_pending SEC(".maps");
 struct sampling_pace_map allocation_paces SEC(".maps");
 
 /*
- * Of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as
+ * The limits of one process: so many hits a second on average, and so many at once; 0: no limit. A stack counts as
  * WEIGHT_OF_STACK.
  */
 const volatile __u32 hook_hits_a_second = 0;
 const volatile __u32 hook_hits_at_once = 0;
-/* Of any process: from then on event_rate_limits are looked up without a limit, too, since they say how many are
- * missing. */
+/*
+ * Hits of any process were lost. From then on event_rate_limits are looked up without a limit, too, since they say how
+ * many are missing.
+ */
 volatile __u32 hook_hits_were_lost = 0;
 
 /* Stacks of allocations are so many times fewer than the programs choose by themselves; at least 1. */

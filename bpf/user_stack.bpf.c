@@ -5,8 +5,8 @@
 
 /*
  * Words of each gap that are sent. Managed code on x86-64 is often frameless, and the return addresses that the chain
- * skips lie in the gaps: 200 words for 40 such methods in a row. Of longer gaps half are its first words and half its
- * last ones, since the long ones are large local variables of the callers at one end or the other.
+ * skips lie in the gaps: 200 words for 40 such methods in a row. A longer gap sends half of them from its
+ * beginning and half from its end, since it is long by large local variables of the callers at one end or the other.
  */
 const volatile __u32 gap_words = 1024;
 /* Words of the tail where the chain ended as it should, and where it broke (native code with data in rbp). */
@@ -43,7 +43,7 @@ const volatile __u32 max_frames = 512;
 #define THREAD_POINTER(task) BPF_CORE_READ(task, thread.uw.tp_value)
 #endif
 
-/* What can't be told from the addresses is told by reading: a page that is not there ends the walk. */
+/* Reading tells what the addresses can't: a page that is not there ends the walk. */
 static __always_inline int judge_frame(__u64 frame, __u64 end_of_last)
 {
 	if (!frame)
@@ -137,8 +137,8 @@ static __always_inline long read_frame(struct scratch *scratch, __u64 last, __u6
 }
 
 /*
- * What is above the frames of this thread: a main thread's arguments, any other's thread-local variables. Far above
- * where the stack is one that a program made for itself.
+ * The end of this thread's frames: above it are a main thread's arguments, or another thread's thread-local variables.
+ * It is far above the frames where a program made the stack for itself.
  */
 __attribute__((noinline)) __u64 stack_top(__u32 cpu)
 {
@@ -194,7 +194,9 @@ __attribute__((noinline)) __u64 read_upwards(__u32 cpu, __u64 bytes)
 	return 0;
 }
 
-/* No return address: it can't be one on any machine. What is left of pointer authentication on arm64 is above the mask.
+/*
+ * No return address: it can't be one on any machine. Bits that pointer authentication on arm64 leaves are above the
+ * mask.
  */
 static __always_inline int is_no_code(__u64 address)
 {
@@ -233,9 +235,10 @@ static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64
 }
 
 /*
- * Whether the thread began behind the last frame, so that a zero there is the end of its chain and not data: a main
- * thread at the top of its stack, as far as the tail reaches, any other below its thread pointer, where glibc and musl
- * both have what belongs to a thread. Wrong on stacks that a program made for itself; then more is sent than is needed.
+ * Whether the thread began behind the last frame. Then a zero there is the end of its chain and not data. A main thread
+ * begins at the top of its stack, as far as the tail reaches. Any other one begins below its thread pointer, where
+ * glibc and musl both have the data of the thread. The answer is wrong on stacks that a program made for itself. More
+ * is sent then than is needed.
  */
 __attribute__((noinline)) int is_outermost(__u32 cpu)
 {
@@ -297,10 +300,11 @@ __attribute__((noinline)) int resume_in_block(__u32 cpu, __u64 first)
 }
 
 /*
- * Looks for a word that can be the saved frame pointer among the RESUME_WORDS behind the last frame; returns 1 with
+ * Looks for a word that can be the saved frame pointer among the RESUME_WORDS behind the last frame. Returns 1 with
  * scratch->frame set, 0 where there is none, -1 where the stack can't be read that far.
  *
- * In blocks, so that the verifier checks one of them: as one loop it took two thirds of the agent's time for loading.
+ * It goes in blocks, so that the verifier checks one of them. As one loop it took two thirds of the agent's time for
+ * loading.
  */
 __attribute__((noinline)) int search_stretch(__u32 cpu)
 {
@@ -349,8 +353,8 @@ __attribute__((noinline)) int ship_stretch(__u32 cpu)
 
 /*
  * The frame pointer holds data: native code without frame pointers, which has saved its caller's in its own frame.
- * Looks for a word that can be it; returns 1 with scratch->frame set. What is found decides which words are sent, and
- * nothing else: user space follows the code's unwind data.
+ * Looks for a word that can be it; returns 1 with scratch->frame set. The find decides only which words are sent: user
+ * space follows the code's unwind data.
  */
 __attribute__((noinline)) int resume_walk(__u32 cpu)
 {
@@ -372,8 +376,8 @@ __attribute__((noinline)) int resume_walk(__u32 cpu)
 }
 
 /*
- * Of a gap that is longer than what is sent of one: sends the first half, and leaves the walk at the beginning of the
- * last half. Returns 0 where that can't be.
+ * Sends the first half of a gap that is longer than its limit, and leaves the walk at the beginning of the last half.
+ * Returns 0 where that can't be.
  */
 __attribute__((noinline)) int ship_first_half(__u32 cpu, __u64 half)
 {

@@ -4,7 +4,7 @@
  *
  * - wait_switch: a thread leaves its CPU and another one comes. Times are added up, and it is chosen whether the wait
  *   that has ended is told.
- * - wait_waking: somebody ends a thread's wait. Who, and from which stack.
+ * - wait_waking: somebody ends a thread's wait. Records the thread that does it, and its stack.
  * - wait_stack: the stack of a chosen wait.
  *
  * At its switch nobody can read the memory of the thread that comes: the one that goes is still current. So wait_switch

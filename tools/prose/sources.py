@@ -6,7 +6,7 @@ from prose.messages import messages
 from prose.page_texts import texts
 from prose.rules import MOST_WORDS_ON_AVERAGE, mean_of_passages, passage_complaints
 
-COMMENTED = ["userspace/**/*.cc", "userspace/**/*.h", "bpf/*.h", "include/**/*.h"]
+COMMENTED = ["userspace/**/*.cc", "userspace/**/*.h", "bpf/*.c", "bpf/*.h", "include/**/*.h"]
 PROGRAM = ["userspace/**/*.cc", "userspace/**/*.h"]
 PAGES = ["userspace/*/page/src/*.js", "userspace/*/page/src/*.jsx"]
 
