@@ -5,8 +5,8 @@
 
 /*
  * Words of each gap that are sent. Managed code on x86-64 is often frameless, and the return addresses that the chain
- * skips lie in the gaps: 200 words for 40 such methods in a row. A longer gap sends half of them from its
- * beginning and half from its end, since it is long by large local variables of the callers at one end or the other.
+ * skips lie in the gaps: 200 words for 40 such methods in a row. A longer gap sends half of them from each
+ * of its ends, since it is long by large local variables of the callers at one end or the other.
  */
 const volatile __u32 gap_words = 1024;
 /* Words of the tail where the chain ended as it should, and where it broke (native code with data in rbp). */
@@ -194,10 +194,7 @@ __attribute__((noinline)) __u64 read_upwards(__u32 cpu, __u64 bytes)
 	return 0;
 }
 
-/*
- * No return address: it can't be one on any machine. Bits that pointer authentication on arm64 leaves are above the
- * mask.
- */
+/* No return address on any machine. Bits that pointer authentication on arm64 leaves are above the mask. */
 static __always_inline int is_no_code(__u64 address)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -237,8 +234,8 @@ static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64
 /*
  * Whether the thread began behind the last frame. Then a zero there is the end of its chain and not data. A main thread
  * begins at the top of its stack, as far as the tail reaches. Any other one begins below its thread pointer, where
- * glibc and musl both have the data of the thread. The answer is wrong on stacks that a program made for itself. More
- * is sent then than is needed.
+ * glibc and musl both have the data of the thread. On stacks that a program made for
+ * itself the answer is wrong, and too much is sent.
  */
 __attribute__((noinline)) int is_outermost(__u32 cpu)
 {
@@ -303,8 +300,7 @@ __attribute__((noinline)) int resume_in_block(__u32 cpu, __u64 first)
  * Looks for a word that can be the saved frame pointer among the RESUME_WORDS behind the last frame. Returns 1 with
  * scratch->frame set, 0 where there is none, -1 where the stack can't be read that far.
  *
- * It goes in blocks, so that the verifier checks one of them. As one loop it took two thirds of the agent's time for
- * loading.
+ * It goes in blocks, of which the verifier checks one. As one loop it took two thirds of the agent's time for loading.
  */
 __attribute__((noinline)) int search_stretch(__u32 cpu)
 {
