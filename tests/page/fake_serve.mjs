@@ -17,7 +17,8 @@ const WINDOW = 10_000;
 
 export const PROCESSES = [
   {pid: 4711, comm: 'shop', container: 'shop-web', dotnet: true, cores: 1.3, wave: 0.5, pauses: 0.9},
-  {pid: 4812, comm: 'orders', container: 'shop-orders', dotnet: true, cores: 0.6, wave: 0.2, pauses: 0.4},
+  {pid: 4812, comm: 'orders', container: 'shop-orders', dotnet: true, cores: 0.6, wave: 0.2, pauses: 0.4,
+    labels: {'k8s.pod.name': 'orders-7c9', 'service.name': HOSTILE, 'service.version': '2.1', 'team': 'shop'}},
   {pid: 933, comm: 'postgres', container: 'db', dotnet: false, cores: 0.45, wave: 0.25, pauses: 0},
   {pid: 871, comm: 'nginx', container: 'edge', dotnet: false, cores: 0.2, wave: 0.1, pauses: 0},
   {pid: 5230, comm: HOSTILE, container: `${HOSTILE}"><svg onload=window.broken=1>`, dotnet: true, cores: 0.12, wave: 0.1, pauses: 0.1},
@@ -82,6 +83,7 @@ export class FakeServe {
     const routes = {
       '/api/status': [[], () => this.status()],
       '/api/timeline': [[...sel, 'by', 'points', 'series'], (given) => this.timeline(given)],
+      '/api/processes': [sel, (given) => this.processes(given)],
       '/api/lanes': [[...sel, 'points', 'threads', 'method'], (given) => this.lanes(given)],
       '/api/profile': [[...sel, 'view', 'format'], (given) => this.profile(given)],
       '/api/diff': [[...sel, 'base_from', 'base_to', 'view', 'format'], (given) => this.diff(given)],
@@ -116,6 +118,11 @@ export class FakeServe {
 
   wanted({pid, container}) {
     return this.options.processes.filter((one) => (pid === undefined || one.pid === Number(pid)) && (container === undefined || one.container === container));
+  }
+
+  processes(given) {
+    return {processes: this.wanted(given).map(({pid, comm, container, dotnet, cores, labels = {}}) => ({pid, comm, container, runtime: dotnet ? '10.0.14' : null, labels, cores,
+      pause_ms: 0, jit_ms: 0, alloc_bytes: 0, wait_ms: 0}))};
   }
 
   isCovered(time) {

@@ -230,6 +230,22 @@ describe('whose samples', () => {
     assert.equal((await opened.state()).pid, '4711');
   }));
 
+  test('the labels of one process say what it is', () => withPage(async (opened, fake) => {
+    const {page} = opened, facts = page.getByLabel('Labels of the process');
+    assert.equal(await facts.count(), 0);
+    assert.deepEqual(asked(fake, '/api/processes'), []);
+    await page.getByRole('button', {name: 'Narrow to orders (4812)'}).click();
+    await facts.waitFor();
+    const texts = await facts.locator('div').evaluateAll((rows) => rows.map((row) => [...row.children].map((part) => part.textContent)));
+    assert.deepEqual(texts, [['service', HOSTILE.replace('\u202e', '\ufffd')], ['version', '2.1'], ['pod', 'orders-7c9'], ['team', 'shop'], ['.NET', '10.0.14']]);
+    assert.equal(asked(fake, '/api/processes').at(-1).pid, '4812');
+    await page.getByRole('button', {name: 'Take back: process'}).click();
+    await facts.waitFor({state: 'detached'});
+    await page.getByRole('button', {name: 'Narrow to nginx (871)'}).click();
+    await opened.settled();
+    assert.equal(await facts.count(), 0);
+  }));
+
   test('one container, and then its processes', () => withPage(async (opened, fake) => {
     const {page} = opened;
     await page.getByRole('radio', {name: 'Container'}).click();

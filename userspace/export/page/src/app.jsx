@@ -11,6 +11,7 @@ import {Help} from './help.jsx';
 import {JitPanel} from './jit_panel.jsx';
 import {Failure} from './notes.jsx';
 import {PausesPanel} from './pauses_panel.jsx';
+import {ProcessFacts} from './process_facts.jsx';
 import {emptyText, getProfile, ProfilePanel} from './profile_panel.jsx';
 import {healthUrl, jitUrl, LICENCES_URL, pausesUrl, profileUrl, recordingUrl, RECORDINGS_URL, seriesBy, STATUS_URL, timelineUrl} from './questions.js';
 import {RecordingView} from './recording_view.jsx';
@@ -115,6 +116,7 @@ export function App() {
         <TimesPanel {...{state, shown, tick, now, themeName}} pauses={timeline.data.pauses} events={lanesEvents} />
       )}
       <Chosen state={state} shown={shown} now={now} who={who} update={update} />
+      {state.pid !== null && <ProcessFacts key={state.pid} state={state} />}
       <Tabs state={state} counts={counts} update={update} />
       <main class={`panel-host panel-${state.tab}`} role="tabpanel" aria-labelledby={`tab-${state.tab}`}>
         {state.tab === 'profile' && (

@@ -20,6 +20,9 @@ export function profileUrl(state, format = 'page') {
   return isComparing(state) ? urlOf('api/diff', {...baseParameters(state), ...wanted}) : urlOf('api/profile', wanted);
 }
 
+/** The chosen process; null: none is chosen. */
+export const processUrl = (state) => (state.pid === null ? null : urlOf('api/processes', {...rangeParameters(state), pid: state.pid}));
+
 const tableUrl = (path) => (state) => urlOf(path, {...rangeParameters(state), ...whoParameters(state), limit: MOST_ROWS});
 export const pausesUrl = tableUrl('api/pauses');
 export const jitUrl = tableUrl('api/jit');
