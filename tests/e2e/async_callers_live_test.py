@@ -83,6 +83,18 @@ def compiled_burner(names):
     return match and (len(names) - 1, match[1], int(match[2]))
 
 
+def lines_of_awaits():
+    """Method -> its line in the program, of those that stand in one line with their only await."""
+    lines, owner = {}, None
+    with open(os.path.join(runtimes.SOURCE, "tests", "apps", "async_chains", "Program.cs"), encoding="utf-8") as source:
+        for number, text in enumerate(source, 1):
+            if match := re.match(r"static class (\w+)", text):
+                owner = match[1]
+            elif (match := re.search(r" async \S+ (\w+)(?:<\w+>)?\(", text)) and text.count("await ") == 1:
+                lines[f"Shop.{owner}.{match[1]}"] = number
+    return lines
+
+
 class AsyncCallersTest(harness.LiveTest):
     NEEDS = ("dotnet",)
 
@@ -116,6 +128,22 @@ class AsyncCallersTest(harness.LiveTest):
                 target.use_cpu(2)
                 result, _ = harness.record_window(target, 4, 499, "--async-stacks", "--mark-suspension")
                 self.check(version, result, 1000)
+
+    def test_awaiting_methods_of_the_runtime_have_their_line(self):
+        wanted, seen = lines_of_awaits(), collections.Counter()
+        with self.runtime_async_program("burn") as target:
+            target.signal(signal.SIGHUP)
+            target.use_cpu(1)
+            result, _ = harness.record_window(target, 2, 499, "--async-stacks", "--lines")
+        self.assertEqual(result.status, 0, result)
+        for frames, count in result.profile.stacks:
+            for frame in frames:
+                # Machines that a compiler makes have none.
+                if (match := re.match(r"([\w.]+) \[awaits\]:(\d+)_", frame)) and match[1] in wanted:
+                    self.assertEqual(int(match[2]), wanted[match[1]], frame)
+                    seen[match[1]] += count
+        self.assertGreater(sum(seen.values()), 1000)
+        self.assertGreater(len(seen), 20, seen)
 
     def test_events(self):
         # Of a wait that has not ended with the recording no awaiters are known: some 12 here.
