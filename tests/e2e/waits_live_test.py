@@ -211,6 +211,21 @@ class WaitsTest(harness.LiveTest):
                 self.assertGreater(kinds["page fault"], 0)
                 self.assertGreaterEqual(kinds["page fault"], 0.98 * (told - kinds["runnable"]))
 
+    def test_threads_that_the_runtime_stops_are_suspended(self):
+        for version in VERSIONS if runtimes.MATRIX else (NEWEST,):
+            with self.subTest(version), Program(version, "suspensions") as program:
+                paused, stacks, _ = self.record(program, "off-cpu", during=lambda: program.wait(20))
+                kinds = collections.Counter()
+                for stack, microseconds in stacks:
+                    kind, mark = kind_of(stack)
+                    if "Waits.Suspensions.Computes_[j]" in stack[:mark]:
+                        kinds[kind] += microseconds
+                print(f"  {version}: {dict(kinds)} in pauses of {paused / 1e9:.3f} s", flush=True)
+                # The thread runs on for a moment, until it is stopped, and waits for a CPU when the pause is over.
+                self.assertLess(kinds["suspended"], 1.01 * paused / 1000)
+                self.assertGreater(kinds["suspended"] + kinds["runnable"], 0.9 * paused / 1000)
+                self.assertLessEqual(sum(kinds.values()) - kinds["runnable"], 1.01 * kinds["suspended"], kinds)
+
     def major_faults(self, program):
         with open(f"/proc/{program.pid}/stat", encoding="utf-8") as file:
             return int(file.read().rpartition(")")[2].split()[9])

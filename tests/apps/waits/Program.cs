@@ -5,13 +5,15 @@
 //   waits service NAME
 //   waits faults FILE
 //   waits deadlock
+//   waits suspensions
 //
 // Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long, and the
 // program answers with a line of JSON: for each site the waits, the nanoseconds spent in them, and the name of the
 // thread that ends them. The end of the input ends it. BURNERS threads compute all the time, so that others wait for a CPU.
 // The pool's workers wait in the second form for tasks that need a worker, or for little, or compute; until the input ends.
 // "service": Services.cs. "faults": each line of the input has the pages of FILE read
-// again, after they were dropped, and gives the nanoseconds that took. "deadlock": Deadlocks.cs.
+// again, after they were dropped, and gives the nanoseconds that took. "deadlock": Deadlocks.cs. "suspensions": each line
+// is a number of collections, and the answer is the nanoseconds that the runtime stood still for them.
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
@@ -176,6 +178,13 @@ public static class Program
         {
             Console.WriteLine("ready");
             while (Console.ReadLine() is not null) Console.WriteLine(PageFaults.Run(args[1]));
+            return;
+        }
+        if (args.Length > 0 && args[0] == "suspensions")
+        {
+            Suspensions.Start();
+            Console.WriteLine("ready");
+            while (Console.ReadLine() is { } count) Console.WriteLine(Suspensions.Collect(int.Parse(count)));
             return;
         }
         if (args.Length > 1 && args[0] == "service")

@@ -1,0 +1,33 @@
+// A thread that computes all the time, and is stopped for each collection.
+using System.Runtime.CompilerServices;
+
+namespace Waits;
+
+public static class Suspensions
+{
+    const int Objects = 4_000_000;  // alive, so that a collection of them takes a while
+    static object[] alive = [];
+    static volatile int sum;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Computes() { while (true) ++sum; }
+
+    public static void Start()
+    {
+        alive = new object[Objects];
+        for (int i = 0; i < Objects; ++i) alive[i] = new object[] { i > 0 ? alive[i - 1] : alive };
+        new Thread(Computes) { Name = "computes", IsBackground = true }.Start();
+    }
+
+    /// The nanoseconds that the runtime says it has stood still for so many collections.
+    public static long Collect(int collections)
+    {
+        TimeSpan before = GC.GetTotalPauseDuration();
+        for (int i = 0; i < collections; ++i)
+        {
+            GC.Collect(2, GCCollectionMode.Forced, blocking: true);
+            Thread.Sleep(20);
+        }
+        return (GC.GetTotalPauseDuration() - before).Ticks * 100;
+    }
+}
