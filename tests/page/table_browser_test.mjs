@@ -74,7 +74,10 @@ describe('a long table', () => {
     assert.equal(await page.locator('.methods tr.marked').count(), 1);
     await press('Home', name(0));
     // The key Tab goes through all rows, two places in each.
-    for (let i = 0; i < 160; ++i) await page.keyboard.press('Tab');
+    for (let i = 0; i < 160; ++i) {
+      await page.keyboard.press('Tab');
+      if (i % 8 === 7) await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));  // the next rows are drawn
+    }
     assert.equal(await focused(page), name(80));
     // What had the focus may leave the document: keys go on from what is in sight.
     await scroll(page, 26 * 2000);
