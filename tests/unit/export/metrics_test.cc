@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -334,8 +335,12 @@ TEST(MetricsTest, TheDocumentHasEachFamilyAndNoOther) {
   std::stringstream text;
   text << file.rdbuf();
   std::map<std::string, std::pair<std::string, std::string>> documented;
-  for (const absl::string_view line : absl::StrSplit(text.str(), '\n')) {
+  std::string before;
+  const std::vector<std::string> lines = absl::StrSplit(text.str(), '\n');
+  for (const std::string& line : lines) {
+    const std::string last = std::exchange(before, line);
     if (!absl::StartsWith(line, "| `clrsampler_") && !absl::StartsWith(line, "| `process_")) continue;
+    EXPECT_TRUE(absl::StartsWith(last, "|")) << "not in a table: " << line;
     const std::vector<std::string> cells = absl::StrSplit(line, " | ");
     ASSERT_GE(cells.size(), 4u) << line;
     std::string labels = cells[2];
