@@ -54,12 +54,40 @@ POLLING = ("System.Threading.Thread.PollGC", "[stub ")
 
 # Functions of the guest's shell. `begin NAME COMMAND...` starts a program and waits until it is ready.
 PRELUDE = """
+# said PATTERN FILE PID [COUNT]: waits until the file has so many lines with the pattern, while the process lives.
+said() {
+  until [ $(grep -c "$1" $2) -ge ${4:-1} ]; do sleep 0.1; [ -d /proc/$3 ] || { cat $2; exit 1; }; done
+}
 begin() {
   name=$1; shift
   : >/out/$name.target
   "$@" --seconds 900 >/out/$name.target 2>&1 &
   pid=$!
-  until grep -q ^ready /out/$name.target; do sleep 0.1; [ -d /proc/$pid ] || { cat /out/$name.target; exit 1; }; done
+  said ^ready /out/$name.target $pid
+}
+# converse NAME READY COMMAND...: starts a program that does what it is told, and says then what that was.
+converse() {
+  name=$1 ready=$2; shift 2
+  mkfifo /tmp/tasks
+  : >/out/$name.target
+  "$@" </tmp/tasks >/out/$name.target 2>&1 &
+  pid=$!
+  exec 9>/tmp/tasks
+  said "$ready" /out/$name.target $pid
+}
+tell() { echo "$@" >&9; }
+hang_up() { exec 9>&-; end; rm /tmp/tasks; }
+# observe BEGUN COMMAND...: watches the program of the last `converse`, and goes on when the agent has begun.
+observe() {
+  begun=$1; shift
+  : >/out/$name.err
+  clrsampler "$@" --pid $pid 2>/out/$name.err &
+  watcher=$!
+  said "$begun" /out/$name.err $watcher
+}
+observed() {
+  kill -INT $watcher; wait $watcher
+  echo $? >/out/$name.status
 }
 waits() { for task in /proc/$pid/task/*; do echo "${task##*/} $(cut -d' ' -f2 $task/schedstat)"; done; }
 end() { kill -9 $pid; wait $pid 2>/dev/null || true; }
@@ -71,12 +99,11 @@ watch() {
 }
 watched() {
   name=$1 watcher=$!
-  until grep -q 'watching process' /out/$name.err; do sleep 0.1; [ -d /proc/$watcher ] || { cat /out/$name.err; exit 1; }; done
+  said 'watching process' /out/$name.err $watcher
   kill -HUP $pid
-  until grep -q ^truth /out/$name.target; do sleep 0.1; [ -d /proc/$pid ] || exit 1; done
+  said ^truth /out/$name.target $pid
   sleep 1
-  kill -INT $watcher; wait $watcher
-  echo $? >/out/$name.status
+  observed
 }
 record() {
   name=$1; shift
@@ -116,39 +143,21 @@ end
 # What a program allocates in a time that it is told to, and says afterwards. --hook-budget 0: a trap in an emulated processor costs many times
 # what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes are detached.
 ALLOCATIONS = """
-mkfifo /tmp/seconds
-{program} {rate} </tmp/seconds >/out/alloc.target 2>&1 &
-pid=$!
-exec 9>/tmp/seconds
-until grep -q ^ready /out/alloc.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/alloc.target; exit 1; }}; done
-clrsampler record --event alloc --hook-budget 0 --pid $pid --output /out/alloc.folded --stats /out/alloc.stats 2>/out/alloc.err &
-recorder=$!
-until grep -q "allocations of process" /out/alloc.err; do sleep 0.1; [ -d /proc/$recorder ] || {{ cat /out/alloc.err; exit 1; }}; done
-echo {seconds} >&9
-until grep -q total /out/alloc.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/alloc.target; exit 1; }}; done
-kill -INT $recorder; wait $recorder
-echo $? >/out/alloc.status
-exec 9>&-
-end; rm /tmp/seconds
+converse alloc ^ready {program} {rate}
+observe "allocations of process" record --event alloc --hook-budget 0 --output /out/alloc.folded --stats /out/alloc.stats
+tell {seconds}
+said total /out/alloc.target $pid
+observed; hang_up
 """
 # What a program throws, as it is told to. --hook-budget 0 as above.
 EXCEPTIONS = """
-mkfifo /tmp/tasks
-{program} </tmp/tasks >/out/thrown.target 2>&1 &
-pid=$!
-exec 9>/tmp/tasks
-until grep -q rethrown /out/thrown.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/thrown.target; exit 1; }}; done
-clrsampler exceptions --pid $pid --json --hook-budget 0 --lines --rows 1000 >/out/thrown.json 2>/out/thrown.err &
-watcher=$!
-until grep -q "watching process" /out/thrown.err; do sleep 0.1; [ -d /proc/$watcher ] || {{ cat /out/thrown.err; exit 1; }}; done
-echo throw {count} 200 >&9
-echo kind null 5 >&9
-echo kind rethrown 5 >&9
-until [ $(wc -l </out/thrown.target) -ge 4 ]; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/thrown.target; exit 1; }}; done
-kill -INT $watcher; wait $watcher
-echo $? >/out/thrown.status
-exec 9>&-
-end; rm /tmp/tasks
+converse thrown rethrown {program}
+observe "watching process" exceptions --json --hook-budget 0 --lines --rows 1000 >/out/thrown.json
+tell throw {count} 200
+tell kind null 5
+tell kind rethrown 5
+said ^ /out/thrown.target $pid 4
+observed; hang_up
 """
 THROWN = 400
 # What the runtime tells by its event stream. Without tiers nothing is compiled in the background, at the edge of the program's time.
@@ -164,36 +173,22 @@ end
 TOLD = {"count": 100, "megabytes": 16}
 # What the threads of a program wait for, for seconds that it is told to, and says afterwards. The first second is for what they compile.
 WAITS = """
-mkfifo /tmp/seconds
-{program} </tmp/seconds >/out/waits.target 2>&1 &
-pid=$!
-exec 9>/tmp/seconds
-until grep -q ^ready /out/waits.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/waits.target; exit 1; }}; done
-echo 1 >&9
-until grep -q Waits.Program /out/waits.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/waits.target; exit 1; }}; done
-clrsampler record --event off-cpu --wakers --pid $pid --output /out/waits.folded --stats /out/waits.stats 2>/out/waits.err &
-recorder=$!
-until grep -q . /out/waits.err; do sleep 0.1; [ -d /proc/$recorder ] || {{ cat /out/waits.err; exit 1; }}; done
+converse waits ^ready {program}
+tell 1
+said Waits.Program /out/waits.target $pid
+observe . record --event off-cpu --wakers --output /out/waits.folded --stats /out/waits.stats
 sleep 1
-echo {seconds} >&9
-until [ $(grep -c Waits.Program /out/waits.target) -ge 2 ]; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/waits.target; exit 1; }}; done
-kill -INT $recorder; wait $recorder
-echo $? >/out/waits.status
-exec 9>&-
-end; rm /tmp/seconds
+tell {seconds}
+said Waits.Program /out/waits.target $pid 2
+observed; hang_up
 """
 WAITED_SECONDS = 5
 # Threads that wait for each other for good.
 LOCKS = """
-mkfifo /tmp/nothing
-{program} deadlock </tmp/nothing >/out/locks.target 2>&1 &
-pid=$!
-exec 9>/tmp/nothing
-until grep -q ^ready /out/locks.target; do sleep 0.1; [ -d /proc/$pid ] || {{ cat /out/locks.target; exit 1; }}; done
+converse locks ^ready {program} deadlock
 sleep 5
 clrsampler stacks --pid $pid --json >/out/locks.stacks 2>/out/locks.err
-exec 9>&-
-end; rm /tmp/nothing
+hang_up
 """
 
 

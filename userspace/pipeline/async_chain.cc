@@ -31,6 +31,12 @@ bool IsSameMachine(const MethodName& boxed, const MethodName& running) {
                             });
 }
 
+// The end of a chain at an object that it can't be followed from.
+AsyncEnd EndAt(AsyncKind kind) {
+  if (kind == AsyncKind::kSeveral) return AsyncEnd::kSeveral;
+  return kind == AsyncKind::kThread ? AsyncEnd::kThread : AsyncEnd::kUnknown;
+}
+
 // Whether a word of the frame leads to the machine of the box: a structure inside of it, or an object.
 bool PointsToMachine(const StackMemory& stack, uint64_t begin, uint64_t end, const wire_async_object& box,
                      const AsyncType& type) {
@@ -201,12 +207,9 @@ std::optional<uint64_t> AsyncObjects::Follow(const wire_async_object& object, ui
 void AsyncObjects::FollowTask(uint64_t awaiter, AsyncChain& chain) const {
   for (size_t steps = 0; awaiter != 0; ++steps) {
     const wire_async_object* object = steps > objects_.size() ? nullptr : Find(awaiter);
-    const AsyncKind kind = object == nullptr ? AsyncKind::kOther : KindOf(*object);
     const std::optional<uint64_t> next = object == nullptr ? std::nullopt : Follow(*object, awaiter, chain);
     if (!next) {
-      chain.end = kind == AsyncKind::kSeveral  ? AsyncEnd::kSeveral
-                  : kind == AsyncKind::kThread ? AsyncEnd::kThread
-                                               : AsyncEnd::kUnknown;
+      chain.end = object == nullptr ? AsyncEnd::kUnknown : EndAt(KindOf(*object));
       return;
     }
     awaiter = *next;

@@ -69,6 +69,13 @@ class WaitWatchTest : public testing::Test {
     wait.syscall = SYS_futex;
     return wait;
   }
+  // A wait of 700 ns that thread 2 has ended.
+  wire_wait WokenWait(uint64_t time, uint64_t woken) {
+    wire_wait wait = Wait(time, 700);
+    wait.woken_ns = woken;
+    wait.waker_tid = 2;
+    return wait;
+  }
   void TakeStack(uint64_t time, const std::vector<FrameId>& frames) {
     wire_cpu_sample sample{};
     sample.header.time_ns = time;
@@ -125,10 +132,7 @@ TEST_F(WaitWatchTest, AMethodThatIsSuspendedIsNotWhatTheThreadWaitsIn) {
 
 TEST_F(WaitWatchTest, AThreadThatAnInterruptMeetsHasWokenNobody) {
   TakeWaker(800, 2, {Managed("Shop.Order.Total"), Kernel("asm_sysvec_apic_timer_interrupt"), Kernel("hrtimer_wakeup")});
-  wire_wait wait = Wait(1000, 700);
-  wait.woken_ns = 800;
-  wait.waker_tid = 2;
-  watch_.Handle(process_, wait);
+  watch_.Handle(process_, WokenWait(1000, 800));
   TakeStack(1000, Stack("System.Threading.Thread.Sleep"));
   ASSERT_THAT(given_, SizeIs(1));
   EXPECT_TRUE(given_[0].by_interrupt);
@@ -140,10 +144,7 @@ TEST_F(WaitWatchTest, WhatASenderDeliversOnTheStackOfInterruptsIsItsOwn) {
   TakeWaker(800, 2,
             {Managed("Shop.Sender.Send"), Kernel("tcp_sendmsg"), Kernel("do_softirq_own_stack"),
              Kernel("call_on_irq_stack"), Kernel("sock_def_readable")});
-  wire_wait wait = Wait(1000, 700);
-  wait.woken_ns = 800;
-  wait.waker_tid = 2;
-  watch_.Handle(process_, wait);
+  watch_.Handle(process_, WokenWait(1000, 800));
   TakeStack(1000, Stack("Shop.Receiver.Receive"));
   ASSERT_THAT(given_, SizeIs(1));
   EXPECT_FALSE(given_[0].by_interrupt);
@@ -151,16 +152,10 @@ TEST_F(WaitWatchTest, WhatASenderDeliversOnTheStackOfInterruptsIsItsOwn) {
 }
 
 TEST_F(WaitWatchTest, AWakerThatMayHaveBeenInterruptedIsNotNamed) {
-  wire_wait wait = Wait(1000, 700);
-  wait.woken_ns = 800;
-  wait.waker_tid = 2;
-  watch_.Handle(process_, wait);  // its waker's stack is lost
+  watch_.Handle(process_, WokenWait(1000, 800));  // its waker's stack is lost
   TakeStack(1000, Stack("System.Threading.Thread.Sleep"));
   TakeWaker(1800, 2, {Managed("Shop.Order.Total")});  // nothing of the kernel has a name
-  wait = Wait(2000, 700);
-  wait.woken_ns = 1800;
-  wait.waker_tid = 2;
-  watch_.Handle(process_, wait);
+  watch_.Handle(process_, WokenWait(2000, 1800));
   TakeStack(2000, Stack("System.Threading.Thread.Sleep"));
   ASSERT_THAT(given_, SizeIs(2));
   for (const Given& given : given_) {
