@@ -10,6 +10,7 @@
  * kernel type that a loaded program names costs a search of the kernel's BTF, 1 ms of each start.
  */
 #include "task_stack.bpf.h"
+#include "trace_context.bpf.h"
 #include "tracked.bpf.h"
 
 const volatile __u32 pid_namespace_inode = 0;
@@ -118,6 +119,8 @@ static __always_inline int take_sample(struct perf_event_context *ctx, struct va
 		if (!sample->stop) {
 			leave_copy(scratch, task);
 			take_user_stack(scratch, task, cpu);
+			if (threads_publish)
+				read_trace_context(cpu);
 		}
 	}
 	send(scratch, counts);

@@ -18,7 +18,7 @@ struct mm_struct {
 	unsigned long start_stack; /* where the main thread's stack begins */
 } RELOCATED;
 
-/* The thread pointer, as it was when the thread last left a CPU. */
+/* The thread pointer, as it was when the thread last left a CPU: THREAD_POINTER. */
 struct thread_struct {
 #if defined(__TARGET_ARCH_x86)
 	unsigned long fsbase;
@@ -112,6 +112,8 @@ struct bpf_iter__task {
 
 #if defined(__TARGET_ARCH_x86)
 
+#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.fsbase)
+
 struct user_registers {
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
@@ -138,6 +140,8 @@ struct pt_regs {
 #define REGISTERS_32BIT(r) ((r)->cs == 0x23) /* __USER32_CS */
 
 #elif defined(__TARGET_ARCH_arm64)
+
+#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.uw.tp_value)
 
 struct user_registers {
 	__u64 regs[31], sp, pc, pstate;

@@ -45,6 +45,12 @@ struct transient_heaps_map transient_heaps SEC(".maps");
 struct async_layouts_map async_layouts SEC(".maps");
 
 /*
+ * By tgid, of processes whose threads publish the trace and the span that they work for. 1024 processes, 0.1 MB,
+ * preallocated as the others. When it is full user space is told, and samples of further processes have no ids.
+ */
+struct thread_contexts_map thread_contexts SEC(".maps");
+
+/*
  * By tgid, of those that are hooked. 1024 processes, 0.1 MB; one that is pushed out by others, who have done something
  * more recently, begins anew.
  */

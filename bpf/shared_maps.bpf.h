@@ -11,10 +11,12 @@
 #define SNAPSHOT_WORDS (sizeof(struct wire_code_snapshot) / 8)
 #define RETURN_WORDS (sizeof(struct wire_replaced_return) / 8)
 #define ASYNC_WORDS (sizeof(struct wire_async_object) / 8)
+#define TRACE_WORDS (sizeof(struct wire_trace_context) / 8)
 #define ASYNC_TRIED 64
 #define SCRATCH_WORDS                                                                                                  \
 	(WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS + WIRE_MAX_GAP_WORDS + WIRE_MAX_TAIL_WORDS + 8 +                 \
-	 WIRE_MAX_SNAPSHOTS * SNAPSHOT_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS + WIRE_MAX_ASYNC_OBJECTS * ASYNC_WORDS)
+	 WIRE_MAX_SNAPSHOTS * SNAPSHOT_WORDS + WIRE_MAX_RETURNS * RETURN_WORDS +                                       \
+	 WIRE_MAX_ASYNC_OBJECTS * ASYNC_WORDS + TRACE_WORDS)
 
 #define WINDOW_WORDS 256
 #define WINDOW_BLOCK 32
@@ -61,6 +63,7 @@ struct scratch {
 	struct wire_replaced_return returns[WIRE_MAX_RETURNS];
 	struct async_walk async;
 	struct wire_async_object async_objects[WIRE_MAX_ASYNC_OBJECTS];
+	struct wire_trace_context trace;
 	struct wire_cpu_sample sample; /* followed by its words: sent as one piece */
 	__u64 words[SCRATCH_WORDS];
 };
@@ -111,6 +114,14 @@ struct async_layouts_map {
 	__type(value, struct wire_async_layouts);
 };
 extern struct async_layouts_map async_layouts SEC(".maps");
+
+struct thread_contexts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct wire_thread_variable);
+};
+extern struct thread_contexts_map thread_contexts SEC(".maps");
 
 /* The number of hits that a process may still report, and of those that were not sent. */
 struct event_rate_limit {

@@ -5,8 +5,10 @@
 
 #include "shared_maps.bpf.h"
 
-/* Appends snapshots, replaced return addresses and async objects, and sets the size; returns the bytes of the whole
- * record. */
+/*
+ * Appends snapshots, replaced return addresses, async objects and ids of a trace, and sets the size; returns the bytes
+ * of the whole record.
+ */
 static __always_inline __u64 close_stack(struct scratch *scratch)
 {
 	struct wire_cpu_sample *sample = &scratch->sample;
@@ -32,6 +34,13 @@ static __always_inline __u64 close_stack(struct scratch *scratch)
 		used += (sample->flags >> WIRE_SAMPLE_ASYNC_SHIFT & WIRE_SAMPLE_ASYNC_MASK) * ASYNC_WORDS;
 	} else {
 		sample->flags &= (1u << WIRE_SAMPLE_ASYNC_SHIFT) - 1;
+	}
+	barrier_var(used);
+	if ((sample->flags & WIRE_SAMPLE_TRACE) && used <= SCRATCH_WORDS - TRACE_WORDS) {
+		bpf_probe_read_kernel(&scratch->words[used], sizeof(scratch->trace), &scratch->trace);
+		used += TRACE_WORDS;
+	} else {
+		sample->flags &= ~WIRE_SAMPLE_TRACE;
 	}
 	bytes = used * sizeof(__u64);
 	if (bytes > sizeof(scratch->words))

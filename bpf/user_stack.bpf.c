@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "code_snapshot.bpf.h"
+#include "frame_check.bpf.h"
 #include "user_stack.bpf.h"
 #include <bpf/bpf_core_read.h>
 
@@ -15,9 +16,6 @@ const volatile __u32 broken_tail_words = 512;
 /* From so many words on, frames are sent without their gaps. */
 const volatile __u32 word_limit = 4096;
 const volatile __u32 max_frames = 512;
-
-/* The largest plausible frame. Managed stacks are 1.5 MB by default, main threads' 8 MiB. */
-#define MAX_FRAME_BYTES (8 << 20)
 
 /*
  * Where a frame pointer may have been saved: within so many words (the 90th percentile of native frames that the
@@ -37,22 +35,6 @@ const volatile __u32 max_frames = 512;
  * variables (of .NET 8.0.30 and 10.0.14 alike: 2016 bytes).
  */
 #define MAX_START_BYTES 4096
-#if defined(__TARGET_ARCH_x86)
-#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.fsbase)
-#else
-#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.uw.tp_value)
-#endif
-
-/* Reading tells what the addresses can't: a page that is not there ends the walk. */
-static __always_inline int judge_frame(__u64 frame, __u64 end_of_last)
-{
-	if (!frame)
-		return WIRE_STOP_END;
-	if (frame < end_of_last || (frame & 7) || frame - end_of_last > MAX_FRAME_BYTES ||
-	    frame > WIRE_FRAME_ADDRESS_MASK)
-		return WIRE_STOP_BAD_FP;
-	return 0;
-}
 
 static __always_inline int stop(struct scratch *scratch, int reason)
 {
@@ -192,43 +174,6 @@ __attribute__((noinline)) __u64 read_upwards(__u32 cpu, __u64 bytes)
 		bytes = 4096 - (from & 4095);
 	}
 	return 0;
-}
-
-/* No return address on any machine. Bits that pointer authentication on arm64 leaves are above the mask. */
-static __always_inline int is_no_code(__u64 address)
-{
-#if defined(__TARGET_ARCH_x86)
-	return address < 0x10000 || address > WIRE_FRAME_ADDRESS_MASK;
-#else
-	return (address & WIRE_FRAME_ADDRESS_MASK) < 0x10000;
-#endif
-}
-
-/* Whether what lies at `frame` is data, to which a frame pointer happens to point that is used for something else. */
-static __always_inline int is_no_frame(__u64 saved, __u64 address, __u64 frame, __u64 last)
-{
-#if !defined(__TARGET_ARCH_x86)
-	if (!address) /* the outermost frame */
-		return 0;
-#endif
-	if (is_no_code(address))
-		return 1;
-	if (saved < frame || saved - frame > MAX_FRAME_BYTES)
-		saved = frame;
-	return address >= last && address < saved + 4096; /* a pointer into the stack */
-}
-
-/*
- * Whether {frame pointer, return address} at `at` look like a frame's, seen from a stack that ends at `last`. Code lies
- * in the first 4 GB or among the mappings, far above; numbers and pointers into the stack do not pass for it.
- */
-static __always_inline int looks_like_frame(const __u64 pair[2], __u64 at, __u64 last)
-{
-	__u64 code = pair[1] & WIRE_FRAME_ADDRESS_MASK;
-
-	if (pair[0] <= at || pair[0] - at > MAX_FRAME_BYTES || (pair[0] & 7) || is_no_code(pair[1]))
-		return 0;
-	return (code < 1ull << 32 || code > 1ull << 40) && code - last > 2 * MAX_FRAME_BYTES;
 }
 
 /*
@@ -398,6 +343,30 @@ __attribute__((noinline)) int ship_first_half(__u32 cpu, __u64 half)
 	return 1;
 }
 
+/* How many words of the next gap are sent. */
+static __always_inline __u64 gap_limit(const struct scratch *scratch, __u64 used)
+{
+	__u64 limit = gap_words;
+
+	if (used - scratch->first_user >= word_limit)
+		limit = 0;
+	if (limit > WIRE_MAX_GAP_WORDS)
+		limit = WIRE_MAX_GAP_WORDS;
+	return limit;
+}
+
+/* The frame with its gap of `count` words, which are in their places behind words[used], is the last one from here on.
+ */
+static __always_inline void take_frame(struct scratch *scratch, __u64 frame, __u64 used, __u64 count)
+{
+	scratch->words[used] = frame | count << WIRE_GAP_SHIFT | scratch->resumed;
+	scratch->resumed = 0;
+	scratch->frame = scratch->words[used + 1 + count];
+	scratch->end_of_last = frame + 16;
+	scratch->used = used + count + 3;
+	scratch->sample.user_frames++;
+}
+
 __attribute__((noinline)) int walk_step(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
@@ -425,12 +394,7 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 	if (used >= WIRE_MAX_KERNEL_FRAMES + WIRE_MAX_USER_WORDS - 3)
 		return stop(scratch, WIRE_STOP_MAX_WORDS);
 
-	limit = gap_words;
-	if (used - scratch->first_user >= word_limit)
-		limit = 0;
-	if (limit > WIRE_MAX_GAP_WORDS)
-		limit = WIRE_MAX_GAP_WORDS;
-
+	limit = gap_limit(scratch, used);
 	count = (frame - last) / 8;
 	if (count > limit && limit >= 4 && ship_first_half(cpu, limit / 2))
 		return 0;
@@ -451,12 +415,7 @@ __attribute__((noinline)) int walk_step(__u32 cpu)
 			return 0;
 		return stop(scratch, caller || !scratch->sample.user_frames ? WIRE_STOP_BAD_FP : WIRE_STOP_END);
 	}
-	scratch->words[used] = frame | count << WIRE_GAP_SHIFT | scratch->resumed;
-	scratch->resumed = 0;
-	scratch->frame = scratch->words[used + 1 + count];
-	scratch->end_of_last = frame + 16;
-	scratch->used = used + count + 3;
-	scratch->sample.user_frames++;
+	take_frame(scratch, frame, used, count);
 	caller &= WIRE_FRAME_ADDRESS_MASK;
 	if (!caller) {
 		if (!scratch->resumes)

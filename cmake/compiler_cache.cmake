@@ -1,5 +1,5 @@
-# Objects that do not depend on the folder they are built in, so that a second checkout finds those of the first in ccache:
-# paths below the checkout reach the hash as relative ones, and reach debug information as if the checkout were the working folder.
+# Objects do not depend on the folder they are built in, so that a second checkout finds those of the first in ccache. Paths below the
+# checkout reach the hash as relative ones, and reach debug information as if the checkout were the working folder.
 find_program(CCACHE ccache)
 if(CCACHE)
   # Not cmake -E env, which takes 50 ms of CPU time to start.

@@ -15,7 +15,7 @@ from prose import sources
 from prose.rules import complaints, mean
 from prose.wrapping import wrapped
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/*.md", "docs/contributing/*.md", "tools/packaging/prose/*.txt", "deploy/**/README*"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/*.md", "docs/contributing/*.md", "docs/measurements/*.md", "tools/packaging/prose/*.txt", "deploy/**/README*"]
 
 
 def documents(root):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the shape of sources: how long functions and files are, and that no code stands in two places.
+"""Checks the shape of sources: how long functions and files are, that no code stands in two places, and that a class for
+the main loop only checks its thread.
 
-usage: check_structure.py REPOSITORY      exit status 1 and one line for each function, file or repetition that is too long
+usage: check_structure.py REPOSITORY      exit status 1 and one line for each thing that is wrong
 """
 import pathlib
 import sys

@@ -46,6 +46,7 @@ typedef unsigned long long __u64;
 #define WIRE_CODE_PAGE_SHIFT 16
 
 #include "clrsampler/wire_async.h"
+#include "clrsampler/wire_trace.h"
 
 enum wire_kind {
 	WIRE_CPU_SAMPLE = 1,
@@ -56,6 +57,8 @@ enum wire_kind {
 	WIRE_ALLOCATION_STACK = 6, /* struct wire_cpu_sample, of the WIRE_ALLOCATION before it */
 	WIRE_EXCEPTION = 7,	   /* struct wire_exception */
 	WIRE_EXCEPTION_STACK = 8,  /* struct wire_cpu_sample, of the WIRE_EXCEPTION before it */
+	WIRE_THREAD = 9,	   /* struct wire_thread */
+	WIRE_THREAD_STACK = 10,	   /* struct wire_cpu_sample, of the WIRE_THREAD before it */
 	WIRE_WAIT = 16,		   /* struct wire_wait */
 	WIRE_WAIT_STACK = 17,	   /* struct wire_cpu_sample, of the thread and the time of the WIRE_WAIT before it */
 	WIRE_WAKER_STACK = 18, /* struct wire_cpu_sample, of the waker and the time of a wire_wait that will follow */
@@ -144,6 +147,9 @@ struct wire_counters {
 	__u64 wait_records_sent;
 	__u64 wait_records_lost;  /* no room in the ring of hooks */
 	__u64 wait_without_stack; /* of those sent: the interrupt that takes the stack did not come in time */
+	__u64 threads_sent;	  /* struct wire_thread */
+	__u64 threads_lost;	  /* no room in the ring of hooks */
+	struct wire_trace_counters trace;
 };
 
 struct wire_header {
@@ -162,9 +168,10 @@ struct wire_header {
 #define WIRE_SAMPLE_RETURNS_SHIFT 8
 #define WIRE_SAMPLE_RETURNS_MASK 0xf
 #define WIRE_MAX_RETURNS 4
-/* Bits of flags that count struct wire_async_object. */
-#define WIRE_SAMPLE_ASYNC_SHIFT 12
-#define WIRE_SAMPLE_ASYNC_MASK 0x3f
+/* All bits that announce something behind the words of the stack. */
+#define WIRE_SAMPLE_FOLLOWERS                                                                                          \
+	(WIRE_SAMPLE_RETURNS_MASK << WIRE_SAMPLE_RETURNS_SHIFT | WIRE_SAMPLE_ASYNC_MASK << WIRE_SAMPLE_ASYNC_SHIFT |   \
+	 WIRE_SAMPLE_TRACE)
 
 /*
  * One sample of one CPU. Behind it follow kernel_frames u64 addresses (leaf first), then user_words u64 words:
@@ -330,54 +337,7 @@ struct wire_allocation {
 	char comm[16];	   /* of the thread */
 };
 
-#define WIRE_WAIT_HAS_STACK 1	    /* a WIRE_WAIT_STACK of the same time follows */
-#define WIRE_WAIT_HAS_WAKER_STACK 2 /* a WIRE_WAKER_STACK of the time woken_ns was to come before this */
-#define WIRE_WAIT_THREAD_ENDED 4    /* the thread's last record: totals, and no wait */
-#define WIRE_WAIT_OPEN 8 /* the wait was not over when the tracing ended; weights 0: the thread was running */
-
-/* A wait that is sent stands for this many / 256 at least. */
-#define WIRE_WAIT_ONE 256
-
-/*
- * A thread has waited and runs again. The end of its wait came after blocked_ns; until it had a CPU it took runnable_ns
- * more. Both parts are chosen each for itself, with a weight in 1 / WIRE_WAIT_ONE; 0: the part is not chosen. Totals
- * are the thread's, from the time that it was first seen: all that it did, sent or not, this wait included.
- */
-struct wire_wait {
-	struct wire_header header;
-	__u32 tgid; /* as in struct wire_cpu_sample */
-	__u32 tid;
-	__u64 process_start_ns;
-	__u64 blocked_ns;
-	__u64 runnable_ns;
-	__u64 woken_ns; /* 0: nobody was seen to wake it */
-	__u64 seen_ns;	/* when the thread was first seen, or began */
-	__u64 total_cpu_ns;
-	__u64 total_blocked_ns;
-	__u64 total_runnable_ns;
-	__u64 total_short_ns; /* of both: parts below the threshold */
-	__u64 total_waits;
-	__u32 waker_tgid; /* 0 with woken_ns: an interrupt of an idle CPU, or who is outside of our pid namespace */
-	__u32 waker_tid;
-	__u32 blocked_weight;
-	__u32 runnable_weight;
-	__u32 flags;   /* WIRE_WAIT_* */
-	__s32 syscall; /* its number; -1: none, as in a page fault, or not known */
-	char comm[16]; /* of the thread */
-	char waker_comm[16];
-};
-
-/* The state of a thread when the tracing ended: read from the iterator over tasks. */
-#define WIRE_OPEN_KERNEL_FRAMES 32
-struct wire_open_wait {
-	struct wire_wait wait; /* totals with the part that goes on; header: time_ns alone */
-	__u64 ip, sp, fp, lr;  /* as in struct wire_cpu_sample; ip 0: there are no user registers */
-	__u64 general[WIRE_GENERAL_REGISTERS];
-	__u64 switches; /* how often it has left a CPU: while that stays the same it has not run */
-	__u32 reserved;
-	__u32 kernel_frames;
-	__u64 kernel[WIRE_OPEN_KERNEL_FRAMES]; /* addresses, leaf first */
-};
+#include "clrsampler/wire_wait.h"
 
 /*
  * Where the runtime keeps what it knows of an exception, as its first pass begins. The search for the place proves the
@@ -422,6 +382,16 @@ struct wire_exception {
 	__u32 missed;  /* as in struct wire_runtime_event */
 	__u32 flags;   /* WIRE_EXCEPTION_* */
 	char comm[16]; /* of the thread */
+};
+
+/* A thread has made another one of its process. */
+struct wire_thread {
+	struct wire_header header;
+	__u32 tgid; /* as in struct wire_cpu_sample */
+	__u32 tid;  /* that made it */
+	__u64 process_start_ns;
+	__u32 created_tid;
+	__u32 has_stack; /* a WIRE_THREAD_STACK of the same time was to follow */
 };
 
 /*
@@ -472,8 +442,7 @@ static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
 static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
-static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
-static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
+static_assert(sizeof(struct wire_thread) == 40, "wire_thread");
 static_assert(sizeof(struct wire_async_object) == 80, "wire_async_object");
 static_assert(sizeof(struct wire_async_layout) == 48, "wire_async_layout");
 #else
@@ -489,8 +458,7 @@ _Static_assert(sizeof(struct wire_transient_heap) == 32, "wire_transient_heap");
 _Static_assert(sizeof(struct wire_hook_other) == 8, "wire_hook_other");
 _Static_assert(sizeof(struct wire_allocation) == 112, "wire_allocation");
 _Static_assert(sizeof(struct wire_exception) == 64, "wire_exception");
-_Static_assert(sizeof(struct wire_wait) == 160, "wire_wait");
-_Static_assert(sizeof(struct wire_open_wait) == 592, "wire_open_wait");
+_Static_assert(sizeof(struct wire_thread) == 40, "wire_thread");
 _Static_assert(sizeof(struct wire_async_object) == 80, "wire_async_object");
 _Static_assert(sizeof(struct wire_async_layout) == 48, "wire_async_layout");
 #endif

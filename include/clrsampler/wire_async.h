@@ -3,6 +3,10 @@
 #ifndef CLRSAMPLER_WIRE_ASYNC_H_
 #define CLRSAMPLER_WIRE_ASYNC_H_
 
+/* Bits of a sample's flags that count struct wire_async_object. */
+#define WIRE_SAMPLE_ASYNC_SHIFT 12
+#define WIRE_SAMPLE_ASYNC_MASK 0x3f
+
 /*
  * Most objects of a sample. A chain of eight awaiters has eight to sixteen. With methods that the runtime makes async
  * and tasks between them it has up to 40. WIRE_MAX_ASYNC_ROOTS may begin one.

@@ -1,4 +1,4 @@
-// What is in recordings of stacks (clrsampler --save-stacks), and whether they still unwind to the same frames.
+// Shows recordings of stacks (clrsampler --save-stacks), and whether they still unwind to the same frames.
 //
 //   stack_recordings print FILE    the doubtful stacks, with the words that were there
 //   stack_recordings check FILE... exit status 1 and a line for each stack that comes out otherwise than recorded

@@ -14,7 +14,7 @@ namespace {
 
 // The longest epilogue that is followed has 14 instructions, the longest of them 8 bytes.
 constexpr uint64_t kLeafBytes = 14 * 8;
-// What tells a funclet's frame: its prologue, and three instructions.
+// The marks of a funclet's frame: its prologue, and three instructions.
 constexpr uint64_t kFuncletBytes = 255 + 24;
 
 absl::StatusOr<RawStack> Raw(const RecordedStack& stack) {
@@ -28,7 +28,7 @@ UserStack Walk(const RecordedStack& stack, CodeFinder& code) {
   return result;
 }
 
-// What each step of the unwind shows: hashes of the kind of code, how its frame is left, and what came of it.
+// Each step of the unwind shows this: hashes of the kind of code, how its frame is left, and what came of it.
 absl::flat_hash_set<uint64_t> Features(const StackRecording& recording, const RecordedStack& stack) {
   absl::flat_hash_set<uint64_t> features;
   RecordedCode code(recording);
@@ -103,7 +103,7 @@ std::optional<RecordedStack> Reduced(const RecordedStack& stack, const StackReco
     if (!is_code && IsText(word)) word = 0;
   }
   if (!still_holds()) return std::nullopt;
-  // What can be left out at the end, by halves.
+  // Finds by halves how much can be left out at the end.
   size_t needed = kHeader, size = reduced.record.size();
   while (needed < size) {
     const size_t middle = needed + (size - needed) / 2;

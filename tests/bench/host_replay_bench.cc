@@ -42,9 +42,6 @@ class MethodSource : public FrameSource {
                                            "Shop", "OptimizedTier1"})};
   }
   uint64_t Generation(ProcessKey) const override { return 1; }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey) override {}
 
  private:
   FrameTable& frames_;
@@ -65,8 +62,8 @@ class ReplayedHost {
     for (uint64_t i = 0; i < kSamples; ++i) {
       const auto rank = static_cast<size_t>(share_(random_) * share_(random_) * kProcesses);
       const Process& process = processes_[rank];
-      // What a program does is mostly the same, and now and then something rare: each variant of a recorded stack has
-      // other methods.
+      // A program does mostly the same, and now and then something rare: each variant of a recorded stack has other
+      // methods.
       const uint64_t variant = random_() % rare_each_ == 0 ? random_() % 50 : 0;
       const RecordedSamples::Sample& sample = recorded_.samples[random_() % recorded_.samples.size()];
       replay_.Walk(sample.raw, *sample.code, stack_);

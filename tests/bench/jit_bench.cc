@@ -1,5 +1,5 @@
-// Indexing of jitdumps and perf maps by the tailers, each beside the bare scan that any reader has to pay: reads of 1
-// MiB, record or line boundaries, numbers, and an index pushed to a vector. Both read the same file from the page
+// Indexing of jitdumps and perf maps by the tailers. Beside each is the bare scan that any reader has to pay: reads of
+// 1 MiB, record or line boundaries, numbers, and an index pushed to a vector. Both read the same file from the page
 // cache. Look-ups beside those of bcc's perf-map reader, when its library is there.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 namespace clrsampler {
 
-// What the process takes at most from the construction on, beyond what it has then.
+// The most memory that the process takes from the construction on, beyond what it has then.
 class MemoryGauge {
  public:
   MemoryGauge() {

@@ -50,7 +50,7 @@ absl::Status Count(size_t& bytes, absl::string_view piece) {
   return absl::OkStatus();
 }
 
-// What `clrsampler mip merge` does, but for the files: read, add, write.
+// The work of `clrsampler mip merge` without the files: read, add, write.
 template <typename Merge>
 void MergeAll(benchmark::State& state, Merge&& merge) {
   const Files& files = Million();

@@ -120,7 +120,7 @@ void BM_NameFunction(benchmark::State& state) {
 }
 BENCHMARK(BM_NameFunction);
 
-// What a frame of a known method costs: find, then one hash look-up, as clr/r2r_methods does it.
+// The cost of a frame of a known method: find, then one hash look-up, as clr/r2r_methods does it.
 void BM_NameFunctionMemoised(benchmark::State& state) {
   const MappedFile* file = CoreLib(state);
   if (file == nullptr) return;

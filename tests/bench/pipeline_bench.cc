@@ -26,9 +26,6 @@ class SteadySource : public FrameSource {
                              "Shop.Orders.Handlers.Method" + std::to_string(query.lookup_address >> 8), "Shop", ""})};
   }
   uint64_t Generation(ProcessKey) const override { return 1; }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey) override {}
 
  private:
   FrameTable& frames_;

@@ -27,7 +27,7 @@ struct RecordedSamples {
   size_t frames = 0;
 };
 
-// Of programs whose name ends like this; all for "".
+// Those of programs whose name ends like this; all for "".
 inline RecordedSamples* LoadRecordedSamples(const std::string& ending) {
   auto* all = new RecordedSamples;  // outlives the benchmarks
   std::vector<std::string> paths;

@@ -40,9 +40,6 @@ class SteadySource : public FrameSource {
                                            "Shop.Method" + std::to_string(query.lookup_address), "Shop", ""})};
   }
   uint64_t Generation(ProcessKey) const override { return 1; }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey) override {}
 
  private:
   FrameTable& frames_;

@@ -1,6 +1,6 @@
-// What `clrsampler serve` does with named samples, window by window: WindowBuilder, metrics, history. A host with 64
+// The work of `clrsampler serve` with named samples, window by window: WindowBuilder, metrics, history. A host with 64
 // CPUs at 99 Hz: 63,360 samples in 10 s, of 500 processes with 100 methods that are met each (50,000 in all), stacks of
-// 30 to 60 frames of which few paths are hot. What comes before (unwinding and naming) is in replay_bench.
+// 30 to 60 frames of which few paths are hot. The steps before (unwinding and naming) are in replay_bench.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <unistd.h>

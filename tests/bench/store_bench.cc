@@ -1,4 +1,4 @@
-// What a history costs: CPU time of a window, memory, bytes a day as windows, minutes and hours, and answers.
+// The costs of a history: CPU time of a window, memory, bytes a day as windows, minutes and hours, and answers.
 //
 // ordinary: 2 cores at 19 Hz, 20 .NET processes, a day of windows. large: 6,000 samples a second of 500 processes with
 // 50,000 methods, an hour.
@@ -67,7 +67,7 @@ int64_t StatusBytes(const std::string& key) {
   return 0;
 }
 
-// What is in use of the heap, and how far the process's memory rises while something runs.
+// The bytes of the heap that are in use, and how far the process's memory rises while something runs.
 int64_t HeapBytes() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<int64_t>(info.uordblks + info.hblkhd);
@@ -94,7 +94,7 @@ class Store {
   std::string path() const { return folder_ + "/history.db"; }
   History& operator*() { return *history_; }
   History* operator->() { return history_.get(); }
-  // Of pages in use.
+  // Counts pages in use.
   double live_mib() const {
     SqliteConnection connection = *SqliteConnection::Open(path(), SQLITE_OPEN_READONLY);
     return static_cast<double>((*connection.Number("PRAGMA page_count") - *connection.Number("PRAGMA freelist_count")) *

@@ -2,7 +2,7 @@
 """Is the unwind data that jitdumps have of arm64 code what its instructions do? Every precompiled function of the runtime packs.
 
 tools/r2r_check prints the .eh_frame of each method. arm64_frames reads it, and follows the instructions of the prologue itself; it decodes
-both. Which functions there are is read by r2r_il_maps, which shares no code with ours either. JIT-compiled code: arm64_live_test.
+both. r2r_il_maps says which functions there are; it shares no code with ours either. JIT-compiled code: arm64_live_test.
 """
 import glob
 import os

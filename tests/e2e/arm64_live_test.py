@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The agent for arm64 with real runtimes, in a virtual machine: names, stacks, pauses, compilations, and what `ps` and `doctor` say.
 
-One start of one machine for each case. What is judged: each name against the target's own jitdump, each stack against what tests/apps/shapes
-says that there can be, collections, compilations and allocated bytes against what the runtime counts.
+One start of one machine for each case. Each name is judged against the target's own jitdump and against ClrMD, and each stack against what
+tests/apps/shapes says that there can be. Collections, compilations and allocated bytes are judged against what the runtime counts.
 
   arm64_live_test.py                        .NET 10.0.15: a minute
   CLRSAMPLER_MATRIX=full arm64_live_test.py  all versions, all modes, kernels, signed return addresses, published programs
@@ -21,6 +21,7 @@ import deployments
 import event_counts
 import exception_lines
 import harness
+import il_maps_r2r_oracle_test as il_maps_r2r
 import line_truth
 import lock_holders_live_test as lock_holders
 import names_oracle
@@ -36,13 +37,15 @@ VERSIONS = ("9.0.23", VERSION, "11.0.0")
 SUITE = "bookworm"
 SUITES = ("bullseye", SUITE, "trixie", "trixie-16k", "sid")  # 16k: pages of 16 KiB
 SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "interfaces", "generics")
-# Mode -> the share of managed frames that must be named. zoo has collectible assemblies and emitted ones (docs/testing.md has its figures).
+# Mode -> the share of managed frames that must be named. zoo has collectible assemblies and emitted ones
+# (docs/measurements/2026-11-28-names-without-preparation.md has its figures).
 # jit frees each method after its one call, as on x64: what is gone before it is read has no name.
 WORKLOADS = {"json": 0.999, "linq": 0.999, "regex": 0.999, "async": 0.999, "zoo": 0.999, "jit": 0.99}
 # Modes whose recordings also write a jitdump. Others compile code that is gone soon, so nothing else is to be read at that time.
 WITH_CODE = ("json", "linq", "async")
 ADDRESSES = 8000
 STACKS_EXACT = 0.999
+LINES_COMPARED = 2000
 ALLOCATED = {"rate": 20, "seconds": 3}  # megabytes a second
 SIGNED = "DOTNET_JitPacEnabled=1"
 # How the program is published -> its mode, and the share of stacks that must be whole. The collector inside NativeAOT programs has no unwind
@@ -124,6 +127,17 @@ clrsampler names --pid $pid --without files --random {addresses} >/out/names.ran
 cp /tmp/jit-$pid.dump /out/names.dump
 end; rm -f /tmp/perf-* /tmp/jit-*
 """
+# Addresses that ClrMD draws out of the JIT's code, and precompiled ones that the agent draws, as both name them. Stopped as well.
+CLRMD = """
+begin clrmd {workload} zoo
+sleep 3; kill -STOP $pid; sleep 0.5
+{oracle} $pid draw {addresses} 7 >/tmp/addresses
+clrsampler names --pid $pid --without files --random {addresses} >/tmp/random 2>/out/clrmd.err
+awk -F'\t' '$2 == "r2r" {{ print $1 }}' /tmp/random >>/tmp/addresses
+clrsampler names --pid $pid --without files --addresses /tmp/addresses >/out/clrmd.names 2>>/out/clrmd.err
+{oracle} $pid </tmp/addresses >/out/clrmd.truths
+end
+"""
 # Commands that need nothing but a process; the last ones show the code of a method whose hot line is known.
 LOOK = """
 begin look {program}
@@ -136,11 +150,20 @@ clrsampler annotate Hot.Dear /out/look.json >/out/look.text 2>>/out/look.err
 """
 # Lines of the frames of threads that stand still.
 LINES = """
-begin lines {program}
-clrsampler stacks --pid $pid --json --names raw --lines >/out/lines.stacks 2>/out/lines.err
+begin lines-{number} env {environment} {program}
+clrsampler stacks --pid $pid --json --names raw --lines >/out/lines-{number}.stacks 2>/out/lines-{number}.err
 end
 """
-# What a program allocates in a time that it is told to, and says afterwards. --hook-budget 0: a trap in an emulated processor costs many times
+# IL maps of precompiled methods, as ClrMD has them.
+IMAGES = """
+export DOTNET_TieredCompilation=0
+begin images {workload} {mode}
+unset DOTNET_TieredCompilation
+sleep 3
+{oracle} $pid il-maps >/out/images.{mode}
+end
+"""
+# Allocations of a program in a time that it is told to, and says afterwards. --hook-budget 0: a trap in an emulated processor costs many times
 # what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes are detached.
 ALLOCATIONS = """
 converse alloc ^ready {program} {rate}
@@ -149,7 +172,7 @@ tell {seconds}
 said total /out/alloc.target $pid
 observed; hang_up
 """
-# What a program throws, as it is told to. --hook-budget 0 as above.
+# Exceptions that a program throws, as it is told to. --hook-budget 0 as above.
 EXCEPTIONS = """
 converse thrown rethrown {program}
 observe "watching process" exceptions --json --hook-budget 0 --lines --rows 1000 >/out/thrown.json
@@ -160,7 +183,7 @@ said ^ /out/thrown.target $pid 4
 observed; hang_up
 """
 THROWN = 400
-# What the runtime tells by its event stream. Without tiers nothing is compiled in the background, at the edge of the program's time.
+# Events of the runtime's event stream. Without tiers nothing is compiled in the background, at the edge of the program's time.
 EVENTS = """
 export DOTNET_TieredCompilation=0
 begin events {workload} events --count {count} --threads 4 --megabytes {megabytes}
@@ -171,7 +194,7 @@ watched events
 end
 """
 TOLD = {"count": 100, "megabytes": 16}
-# What the threads of a program wait for, for seconds that it is told to, and says afterwards. The first second is for what they compile.
+# Waits of the threads of a program, for seconds that it is told to, and says afterwards. The first second is for what they compile.
 WAITS = """
 converse waits ^ready {program}
 tell 1
@@ -193,7 +216,7 @@ hang_up
 
 
 class Guest:
-    """What one start of the machine has left."""
+    """The files that one start of the machine has left."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -249,7 +272,7 @@ class Arm64LiveTest(harness.LiveTest):
                 published = deployments.publish_folder(form, version, system="linux-arm64")
                 parts = [*vm_programs.library_parts(), "--add", f"{published}:/app/{form}"]
             else:
-                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations", "exceptions", "waits"], "aarch64", version)
+                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations", "exceptions", "waits", "oracle_names"], "aarch64", version)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
         out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
@@ -278,6 +301,12 @@ class Arm64LiveTest(harness.LiveTest):
     def names_script(self, program=None):
         return NAMES.format(workload=program or self.workload(), addresses=ADDRESSES)
 
+    def clrmd_script(self):
+        return CLRMD.format(workload=self.workload(), oracle=" ".join(vm_programs.command("oracle_names", "aarch64")), addresses=ADDRESSES // 2)
+
+    def images_script(self, mode):
+        return IMAGES.format(workload=self.workload(), mode=mode, oracle=" ".join(vm_programs.command("oracle_names", "aarch64")))
+
     def record_script(self, mode, seconds=6, *options, program=None):
         return f"begin {mode} {program or self.workload()} {mode}\nrecord {mode} --duration {seconds}s {' '.join(options)}\nend\n"
 
@@ -288,7 +317,9 @@ class Arm64LiveTest(harness.LiveTest):
 
     @staticmethod
     def lines_script():
-        return LINES.format(program=" ".join(vm_programs.command("lines", "aarch64")))
+        return "".join(LINES.format(number=number, environment=" ".join(f"{name}={value}" for name, value in environment.items()),
+                                    program=" ".join(vm_programs.command("lines", "aarch64")))
+                       for number, environment in enumerate(line_truth.WAYS.values()))
 
     def check_code(self, guest, what):
         """`annotate` has the samples of a method that is not optimised on its hot line, and on arm64 instructions below it."""
@@ -327,13 +358,26 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertGreater(counts["methods"], least)
         return counts
 
-    def check_lines(self, guest):
-        ours = {thread["tid"]: thread["frames"] for thread in map(json.loads, guest.text("lines.stacks").splitlines())}
-        equal, silent, wrong = line_truth.compare(line_truth.told(guest.text("lines.target").splitlines()), ours)
-        self.assertEqual(wrong, [])
-        self.assertGreater(equal, 500, guest.text("lines.err"))
-        self.assertLessEqual(silent, equal * 0.01)
-        print(f"  lines: {equal} frames equal, {silent} without a line", flush=True)
+    def check_lines(self, guest, what):
+        total = 0
+        for number, way in enumerate(line_truth.WAYS):
+            ours = {thread["tid"]: thread["frames"] for thread in map(json.loads, guest.text(f"lines-{number}.stacks").splitlines())}
+            equal, silent, wrong = line_truth.compare(line_truth.told(guest.text(f"lines-{number}.target").splitlines()), ours)
+            print(f"  {what} {way}: {equal} frames equal, {silent} without a line", flush=True)
+            self.assertEqual(wrong, [])
+            self.assertGreater(equal, 500, guest.text(f"lines-{number}.err"))
+            self.assertLessEqual(silent, equal * 0.01)
+            total += equal
+        self.assertGreaterEqual(total, LINES_COMPARED)
+
+    def check_images(self, guest, version):
+        """The maps of precompiled methods are those that ClrMD has of the running program. Ours are read here: the images are the same files."""
+        root = runtimes.root(version, "linux-arm64")
+        pairs = 0
+        for mode in il_maps_r2r.MODES:
+            methods = il_maps_r2r.parse(guest.text(f"images.{mode}"))
+            pairs += il_maps_r2r.compare(self, f"{version} {mode}", methods, lambda path: il_maps_r2r.read(path.replace(vm_programs.ROOT, root, 1)))["pairs"]
+        self.assertGreaterEqual(pairs, il_maps_r2r.LEAST_PAIRS)
 
     @staticmethod
     def allocations_script():
@@ -409,7 +453,7 @@ class Arm64LiveTest(harness.LiveTest):
         return LOCKS.format(program=" ".join(vm_programs.command("waits", "aarch64")))
 
     def check_locks(self, guest, what):
-        """Threads that wait for a lock or a monitor are told, and nobody is said to hold one who does not: on arm64 nobody is."""
+        """Threads that wait for a lock or a monitor are told. No thread is said to hold one that it does not hold: on arm64 none is."""
         told = lock_holders.told([json.loads(line) for line in guest.text("locks.stacks").splitlines()])
         print(f"  {what}: {told}", flush=True)
         self.assertIn("lock waiter", told, guest.text("locks.err"))
@@ -426,6 +470,8 @@ class Arm64LiveTest(harness.LiveTest):
             self.assertGreater(len(rows), 500, guest.text("names.err"))
             comparison = names_oracle.Comparison(rows, truths)
             self.assertEqual(comparison.findings(), [], f"{what} {name}")
+            self.assertGreater(sum(comparison.tiers.values()) - comparison.tiers[""], 500, comparison.tiers)
+            print(f"  {what} {name}: {comparison.summary()}", flush=True)
             kinds += comparison.kinds
             unnamed += comparison.unnamed
             silent += sum(comparison.silent.values())
@@ -437,12 +483,24 @@ class Arm64LiveTest(harness.LiveTest):
         print(f"  {what}: names of {compared} addresses, {dict(kinds)}; {silent} are not in the jitdump; unnamed {dict(unnamed)}", flush=True)
         return compared
 
+    def check_clrmd(self, guest, what):
+        """Type, method, generic arguments, token and module are those that Microsoft's debugger library says."""
+        rows = names_oracle.parse_rows(guest.text("clrmd.names"))
+        comparison = names_oracle.Comparison(rows, names_oracle.clrmd_truths(guest.text("clrmd.truths")))
+        print(f"  {what} beside ClrMD: {comparison.summary()}", flush=True)
+        self.assertEqual(comparison.findings(), [])
+        self.assertGreater(comparison.kinds["jit"], ADDRESSES // 4, guest.text("clrmd.err"))
+        self.assertGreater(comparison.kinds["r2r"], 500)
+        self.assertLessEqual(sum(comparison.silent.values()), 0.01 * len(rows), comparison.silent)
+        self.assertLessEqual(sum(comparison.unnamed.values()), stack_truth.allowed_faults(len(rows), 0.999), comparison.unnamed)
+        return comparison.equal
+
     def check_named(self, guest, mode, what):
         result = guest.result(mode)
         self.check_result(result, minimum_samples=300)
         managed = result.stats["frames"]["managed"]
         total = managed["named"] + managed["unnamed"]
-        print(f"  {what} {mode}: {managed}; stacks {result.stats['stacks']}", flush=True)
+        print(f"  {what} {mode}: {managed}, {result.stats['frames']['unnamed_reasons']}; stacks {result.stats['stacks']}", flush=True)
         self.assertGreater(total, 1000, result)
         self.assertLessEqual(managed["unnamed"], stack_truth.allowed_faults(total, WORKLOADS[mode]), result.stats["frames"]["unnamed_reasons"])
         sources = result.stats["frames"]["by_source"]
@@ -560,11 +618,13 @@ class Arm64MatrixTest(Arm64LiveTest):
         compared = 0
         for version in VERSIONS:
             with self.subTest(version):
-                script = (self.look_script() + self.names_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
+                script = (self.look_script() + self.names_script() + self.clrmd_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
                           self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.allocations_script() + self.exceptions_script() +
                           self.culprit_script())
                 guest = self.run_guest(version, script, timeout=600)
                 compared += self.check_names(guest, version)
+                with self.subTest("ClrMD"):
+                    compared += self.check_clrmd(guest, version)
                 for mode in WORKLOADS:
                     with self.subTest(mode=mode):
                         self.check_named(guest, mode, version)
@@ -599,14 +659,17 @@ class Arm64MatrixTest(Arm64LiveTest):
     def test_lines(self):
         for version in VERSIONS:
             with self.subTest(version):
-                self.check_lines(self.run_guest(version, self.lines_script()))
+                script = self.lines_script() + "".join(map(self.images_script, il_maps_r2r.MODES))
+                guest = self.run_guest(version, script, timeout=600)
+                self.check_lines(guest, version)
+                self.check_images(guest, version)
 
     def test_stacks(self):
         for version in VERSIONS:
             for signed in (False, True):
                 with self.subTest(version, signed=signed):
                     # pauth-impdef: the machine's own way to sign, which is fast to emulate.
-                    script = "".join(self.stacks_script(mode, options=f"--output /out/{mode}.jitdump") for mode in SHAPES)
+                    script = "".join(self.stacks_script(mode, 6, f"--output /out/{mode}.jitdump") for mode in SHAPES)
                     guest = self.run_guest(version, script, env=SIGNED if signed else "", cpu=("--cpu", "max,pauth-impdef=on") if signed else (), timeout=500)
                     what, counts = f"{version}{' signed' if signed else ''}", collections.Counter()
                     for mode in SHAPES:

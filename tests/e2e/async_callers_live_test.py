@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Async methods that were resumed have the callers that await them (--async-stacks), and never one that does not: judged by a program in
-which each method that burns CPU time belongs to one place of one chain. While it runs, collections move its objects."""
+"""Async methods that were resumed have the callers that await them (--async-stacks), and never one that does not.
+
+The judge is a program in which each method that burns CPU time belongs to one place of one chain. While it runs, collections move its objects.
+"""
 import collections
 import os
 import re
@@ -20,8 +22,9 @@ SEVERAL = "[awaited by several]"
 # Its program is compiled twice: to state machines, and with async methods of the runtime's.
 RUNTIME_ASYNC = "11.0.0"
 STOPPED = "[the world is stopped]"
-# Of the chains at least so many are whole.
+# The share of the chains that must be whole.
 RIGHT = 0.99
+NOT_SEEN = "[jit: a short-lived method that was not seen in time]"
 # Kind of event, mode of the program, time. Wall is CPU time and waits, which have their own.
 EVENTS = (("alloc", "burn", "4s"), ("exception", "throw", "4s"), ("off-cpu", "sleep", "12s")) + ((("wall", "sleep", "12s"),) if runtimes.MATRIX else ())
 
@@ -31,7 +34,7 @@ def without_arguments(name):
 
 
 def expected(chain, place):
-    """The methods that await the one that burns there, outermost first. Of one method that awaits itself: seven times."""
+    """The methods that await the one that burns there, outermost first. A method that awaits itself is there seven times."""
     if chain == "Nested":
         return ["Shop.Nested.M"] * 7
     if chain == "Shared":
@@ -63,7 +66,7 @@ def judge(profile, burner_of, weigh):
         if seen == wanted and (chain != "Shared" or SEVERAL in names[:3]):
             right += count
             continue
-        # What is missing at the outer end is no caller that does not await.
+        # Methods may be missing at the outer end: that invents no caller that does not await.
         if seen != wanted[len(wanted) - len(seen):]:
             invented += count
         others[";".join(names)] += count
@@ -111,13 +114,16 @@ class AsyncCallersTest(harness.LiveTest):
         command = [os.path.join(base, "dotnet"), runtimes.runtime_async_app(RUNTIME_ASYNC, "async_chains"), "3600", mode]
         return harness.Target(command, dict(DOTNET_ROOT=base, **more))
 
-    def check(self, what, result, least, burner_of=running_burner, weigh=lambda count: count):
+    def check(self, what, result, least, burner_of=running_burner, weigh=lambda count: count, first_of_heap=0.0):
+        """first_of_heap: the share that may be cut off at a dynamic method, since the kernel was not told of its heap yet. That is said."""
         self.assertEqual(result.status, 0, result)
         total, right, invented, others = judge(result.profile, burner_of, weigh)
+        unseen = sum(count for stack, count in others.items() if NOT_SEEN in stack) if first_of_heap else 0
+        self.assertLessEqual(unseen, first_of_heap * total, others.most_common(3))
         print(f"    {what}: {total} in all, {right} right, {invented} invented; {result.stats.get('async')}", flush=True)
         self.assertGreater(total, least)
         self.assertEqual(invented, 0, others.most_common(3))
-        self.assertLessEqual(total - right, stack_truth.allowed_faults(total, RIGHT), others.most_common(3))
+        self.assertLessEqual(total - right - unseen, stack_truth.allowed_faults(total, RIGHT), others.most_common(3))
         counts = result.stats["async"]
         self.assertEqual(counts["resumed"], sum(counts[part] for part in ("found", "not_awaited", "unknown", "stopped", "between")))
 
@@ -146,7 +152,7 @@ class AsyncCallersTest(harness.LiveTest):
         self.assertGreater(len(seen), 20, seen)
 
     def test_events(self):
-        # Of a wait that has not ended with the recording no awaiters are known: some 12 here.
+        # A wait that has not ended with the recording has no known awaiters: some 12 here.
         for event, mode, seconds in EVENTS:
             for version, program in self.programs(mode):
                 with self.subTest(version=version, event=event), program as target:
@@ -165,8 +171,9 @@ class AsyncCallersTest(harness.LiveTest):
                 target.signal(signal.SIGHUP)
                 target.use_cpu(2)
                 agent.interrupt()
-                # Each burner is compiled once: how long that took says nothing about its callers.
-                self.check(f"{version} jit", agent.finish(60), 15, compiled_burner, weigh=lambda count: 1)
+                # Each burner is compiled once: how long that took says nothing about its callers. The methods that resume them are
+                # the first dynamic ones of the program, so their heap is new.
+                self.check(f"{version} jit", agent.finish(60), 15, compiled_burner, weigh=lambda count: 1, first_of_heap=0.4)
 
     def test_what_can_not_be_combined_is_refused(self):
         for arguments, hint in ((("--unwind", "chain"), "leave --unwind out"), (("--no-hooks",), "leave --no-hooks out"),

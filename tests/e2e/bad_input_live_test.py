@@ -29,7 +29,7 @@ def load_record(name=b"hostile\0", address=0x7000, code_size=0, total_size=None,
     return record_prefix(0, total_size if total_size is not None else 16 + len(whole)) + whole
 
 
-# What somebody appends to a good jitdump. Nothing of it may disturb the names that came before.
+# Records that somebody appends to a good jitdump. Nothing of it may disturb the names that came before.
 HOSTILE_RECORDS = {
     "record of size 0": record_prefix(0, 0) + b"x" * 64,
     "record smaller than its own prefix": record_prefix(0, 8) + b"x" * 64,
@@ -226,7 +226,7 @@ class HostileJitdumpTest(HostileTest):
         said, noise = f"{taken} samples, {true:.0f} by the kernel\n{result}", 5 * true ** 0.5 + 0.02 * true + steal * frequency
         self.assert_within(true - taken, noise, said)
         # 11 % more than the kernel's word were seen once, for a reason that is not known: a child reaped from another CPU is not short of time
-        # (measured). What is counted twice would be as much again.
+        # (measured). Samples that are counted twice would be as much again.
         self.assert_within(taken - true, noise + 0.3 * true, said)
         # Each is a process of its own: a sample or two in each, and not all in a few.
         self.assertGreater(len(of_short), 0.5 * min(1000, sum(of_short.values())), of_short.most_common(10))
@@ -239,7 +239,7 @@ class Impostor:
     KINDS = ("fifo", "symlink to /etc/shadow", "symlink to a map that names everything", "dangling symlink", "symlink loop", "10 GiB sparse file",
              "directory", "socket", "device", "empty file", "noise", "unreadable file")
 
-    # What is no regular file is never opened for reading.
+    # A file that is no regular one is never opened for reading.
     REFUSED = KINDS[:5] + ("directory", "socket", "device")
     NO_MAP = ("empty file", "unreadable file")  # a map that holds nothing (we are root: it can be read)
 
@@ -323,7 +323,7 @@ class HostilePerfMapTest(HostileTest):
 
             result, _ = harness.record_window(target, 1, 499, during=change_and_go_on)
         profile = self.check_hostile(result, minimum_samples=200, seconds=30)
-        # What was read before the change stays named.
+        # Methods that were read before the change stay named.
         self.assertGreater(profile.with_frame(lambda f: f.startswith("Workload.Loops.JitMethods")), 50, result)
         return result
 

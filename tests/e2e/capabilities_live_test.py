@@ -29,7 +29,7 @@ class CapabilitiesTest(harness.LiveTest):
         return [*harness.AS_NOBODY, *command]
 
     def agent_with(self, capabilities):
-        """A copy of the program that gives these capabilities to whoever runs it."""
+        """A copy of the program that gives these capabilities to every user that runs it."""
         # A new file each time: the process that opened files for the last one may end a moment after it.
         agent = shutil.copy(harness.AGENT, os.path.join(tempfile.mkdtemp(dir=self.folder), "clrsampler"))
         os.chmod(os.path.dirname(agent), 0o755)

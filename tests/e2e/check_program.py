@@ -1,4 +1,4 @@
-"""What the tests of the checking programs in tools/ have in common."""
+"""The common part of the tests of the checking programs in tools/."""
 import os
 import sys
 import unittest

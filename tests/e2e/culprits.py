@@ -1,4 +1,5 @@
-"""Who delays collections: tests/apps/workload's mode `delay-suppress`, whose other thread spins in native code that it calls without a transition."""
+"""Threads that delay collections: tests/apps/workload's mode `delay-suppress`, whose other thread spins in native code that it calls without a
+transition."""
 import collections
 
 SPIN_NS = 20e6  # PauseMode.cs

@@ -10,28 +10,18 @@ import subprocess
 import tempfile
 import urllib.request
 
+import fresh_system
 import harness
 
-BUILD = os.path.dirname(harness.AGENT)
 QUIET = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C.UTF-8", PATH="/usr/sbin:/usr/bin:/sbin:/bin")
 
 
-def run(*command, **options):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, stdin=subprocess.DEVNULL, **options)
-    return done.returncode, done.stdout
-
-
-class DebTest(harness.LiveTest):
+class DebTest(fresh_system.FreshSystemTest):
     NEEDS = ("debootstrap", "cpack", "unshare")
 
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="clrsampler-test-"))
         self.root = os.path.join(self.folder, "root")
-
-    def must(self, *command, **options):
-        status, said = run(*command, **options)
-        self.assertEqual(status, 0, f"{' '.join(command)}\n{said[-4000:]}")
-        return said
 
     def inside(self, *command):
         """The command line of one in the new system, in a mount namespace of its own: nothing is left mounted."""
@@ -43,20 +33,6 @@ class DebTest(harness.LiveTest):
 
     def chroot(self, *command):
         return self.must(*self.inside(*command), env=QUIET)
-
-    def build_package(self):
-        self.must("cpack", "-G", "DEB", "-B", self.folder, cwd=BUILD)
-        packages = [name for name in os.listdir(self.folder) if name.endswith(".deb")]
-        self.assertEqual(len(packages), 1, packages)
-        return packages[0]
-
-    def make_system(self):
-        with open("/etc/os-release", encoding="utf-8") as f:
-            suite = re.search(r"^VERSION_CODENAME=(\w+)", f.read(), re.M)[1]
-        status, said = run("debootstrap", "--variant=minbase", suite, self.root)
-        if status:
-            self.unavailable(f"debootstrap: {said[-500:]}")
-        shutil.copy("/etc/resolv.conf", os.path.join(self.root, "etc", "resolv.conf"))
 
     def path(self, path):
         return os.path.join(self.root, path.lstrip("/"))
@@ -71,10 +47,10 @@ class DebTest(harness.LiveTest):
         return sorted(found)
 
     def test_from_install_to_purge(self):
-        package = self.build_package()
-        self.make_system()
+        package = self.build_package(self.folder)
+        self.make_system(self.root)
         self.assertEqual(self.traces(), [])
-        shutil.copy(os.path.join(self.folder, package), self.path("/tmp/package.deb"))
+        shutil.copy(package, self.path("/tmp/package.deb"))
         self.chroot("apt-get", "-qq", "update")
         self.chroot("apt-get", "-qq", "-y", "install", "/tmp/package.deb")
 

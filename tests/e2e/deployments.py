@@ -4,7 +4,7 @@
     argv = deployments.publish("native-aot", "10.0.14", project=".../tests/apps/shop/shop.csproj")
 
 gives the words that start the program; its own arguments are added behind them. No environment variable is needed. Each form is
-published once per runtime version and content of the sources, under build/deployments, and kept. What the machine cannot build (a
+published once per runtime version and content of the sources, under build/deployments, and kept. A form that the machine cannot build (a
 package that the feed lacks, no clang) raises runtimes.Missing with the reason.
 """
 import argparse
@@ -61,14 +61,14 @@ FORMS = {
     "native-aot-stripped": Form("the same without symbols anywhere", {"PublishAot": "true", "DebugType": "none"}),
 }
 
-# What the machines that run these tests cannot build, by form and version, with the reason.
+# Forms and versions that the machines that run these tests cannot build, with the reason.
 _LINKER = "its linker needs the runtime that it links, and the SDK has an older one"
 _NO_PACKAGE = "the feed has no Microsoft.NETCore.App.Runtime.NativeAOT package"
 KNOWN_MISSING = {("native-aot", "10.0.14"): _NO_PACKAGE, ("native-aot-stripped", "10.0.14"): _NO_PACKAGE,
                  ("native-aot", "11.0.0"): _NO_PACKAGE, ("native-aot-stripped", "11.0.0"): _NO_PACKAGE,
                  ("trimmed", "10.0.14"): _LINKER, ("trimmed-r2r", "10.0.14"): _LINKER}
 
-# Of every form. Analysis of trimmed code would stop a program that uses reflection on purpose.
+# Properties of every form. Analysis of trimmed code would stop a program that uses reflection on purpose.
 _COMMON = {
     "Configuration": "Release", "TreatWarningsAsErrors": "false", "SuppressTrimAnalysisWarnings": "true", "NuGetAudit": "false",
     "JsonSerializerIsReflectionEnabledByDefault": "true", "UseSharedCompilation": "false", "CheckEolTargetFramework": "false",
@@ -102,7 +102,7 @@ def properties(form, version, system=HOST):
     number = runtimes.number(version)
     result = {**_COMMON, **FORMS[form].properties, "DeploymentFramework": runtimes.target_framework(version)}
     if FORMS[form].rid:
-        # Of runtime, host, crossgen2 and ILCompiler packs: exactly this version, not the newest that the SDK knows.
+        # Exactly this version of runtime, host, crossgen2 and ILCompiler packs, not the newest that the SDK knows.
         result.update(RuntimeFrameworkVersion=number, PublishReadyToRunEmitSymbols="false")
     if system != HOST:
         # Restore would ask for packs of all frameworks, and not each version of each is served for other machines.

@@ -109,7 +109,7 @@ class DeploymentsLiveTest(harness.LiveTest):
             own[form] = {n: count for n, count in result.profile.frames("j").items() if n.startswith("Workload.Loops.")}
         if len(own) < 2:
             self.unavailable("NativeAOT of 9.0.19 could not be published")
-        # What is met 20 times in one run and never in the other is named otherwise there: by luck in one of e^20.
+        # A name that is met 20 times in one run and never in the other is another one there: by luck in one of e^20.
         often = {n for n, count in own["native-aot"].items() if count >= 20}
         self.assertGreater(len(often), 3)
         self.assertEqual(often - set(own["framework-dependent"]), set())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What diff says of real recordings: nothing where nothing has changed, and the method that has become slower where one has.
+"""Differences that diff finds in real recordings: nothing where nothing has changed, and the method that has become slower where one has.
 
 CLRSAMPLER_DIFF=full: 20 pairs. All recordings are of one process: two starts of a program differ, in the load of the machine, in memory
 and in what the JIT makes of it, by more than sampling does.
@@ -21,7 +21,7 @@ WARM_UP_CPU = 10  # seconds; by then the runtime has compiled all that it compil
 
 
 class Diff:
-    """What the command printed."""
+    """The output of the command."""
 
     def __init__(self, before, after, *arguments):
         done = subprocess.run([harness.AGENT, "diff", before, after, "--top", "100000", *arguments], capture_output=True, text=True, timeout=120)

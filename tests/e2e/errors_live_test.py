@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What goes wrong is said in one sentence and one hint, with the right exit status and in time."""
+"""Errors are said in one sentence and one hint, with the right exit status and in time."""
 import os
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""What tests/apps/workload's mode `events` says it did, against the events of a watcher."""
+"""Compares what tests/apps/workload's mode `events` says it did with the events of a watcher."""
 import collections
 
 COUNT, MEGABYTES = 300, 64

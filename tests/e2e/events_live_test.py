@@ -105,7 +105,7 @@ class EventsLiveTest(harness.LiveTest):
         self.assertLess(seen, truth["exceptions"])
         lost = int(said.split("note: ")[1].split()[0])
         # For each round of two exceptions: two are thrown, two catches begin, one ends, a filter and a finally begin and end, and one throw stops.
-        # What stops has no kind of ours: there is one for each catch that ends, and where a piece of the stream ends between the two, one
+        # A stop has no kind of ours. There is one for each catch that ends, and where a piece of the stream ends between the two, one
         # more or less.
         stops = sum(event["event"] == "ExceptionCatcherLeave" for event in events)
         self.assertAlmostEqual(len(events) + stops + lost, 5 * truth["exceptions"], delta=10, msg=said)
@@ -216,6 +216,7 @@ class ProbeTest(harness.LiveTest):
         self.assertEqual(compiled[1].total(), truth["compiled"])
         created = collections.Counter(event["tid"] for event in of(probed, "ThreadCreated"))
         self.assertEqual({tid: created[tid] for tid in truth["threads"]}, {tid: 1 for tid in truth["threads"]})
+        self.check_creators(truth, of(probed, "ThreadCreated"))
         by_runtime = {event["tid"] for event in of(streamed, "ThreadCreated")}
         self.assertLessEqual(by_runtime & set(truth["threads"]), set(created))
         # The program waits for its threads, so that all of them have ended.
@@ -230,6 +231,18 @@ class ProbeTest(harness.LiveTest):
         self.assertLessEqual(sources.get("ModuleLoadFinished", set()), {"memory", "kernel"})
         print(f"    {version}: {dict(collections.Counter((event['event'], event['source']) for event in probed))}", flush=True)
 
+    def check_creators(self, truth, created):
+        """The program makes its threads in one method, which its stack leads to from the process's first thread."""
+        for event in created:
+            if event["tid"] not in truth["threads"]:
+                continue
+            self.assertEqual(event["method"], "Workload.EventsMode.Block", event)
+            stack = event["stack"]
+            self.assertIn("Workload.Program.Main", stack)
+            self.assertLess(stack.index("Workload.Program.Main"), stack.index("Workload.EventsMode.Block"))
+            self.assertLess(stack.index("Workload.EventsMode.Block"), stack.index("System.Threading.Thread.StartCore"))
+            self.assertIn("pthread_create", stack)
+
     def test_threads_alone_take_no_probes(self):
         version = runtimes.PACKED_VERSIONS[-1]
         self.need_runtime(version)
@@ -240,6 +253,7 @@ class ProbeTest(harness.LiveTest):
             events = watcher.finish()
         self.assertEqual({event["event"] for event in events}, {"ThreadCreated", "ThreadDestroyed"})
         self.assertLessEqual(set(truth["threads"]), {event["tid"] for event in events})
+        self.check_creators(truth, [event for event in events if event["event"] == "ThreadCreated"])
 
     def test_a_kind_of_the_other_source_is_said(self):
         for source, kind, hint in (("probe", "ExceptionThrown", "--source eventpipe has it"), ("eventpipe", "ThreadDestroyed", "--source probe sees it")):
@@ -253,7 +267,7 @@ class HostileTest(harness.LiveTest):
     """A program with the socket of a runtime that is none: it answers in every way but the right one."""
 
     def answer(self, *replies):
-        """What the command says of a process that answers so, as (status, standard error)."""
+        """The command's answer about a process that answers so, as (status, standard error)."""
         pid = os.getpid()
         with open("/proc/self/stat") as f:
             ticks = f.read().rpartition(")")[2].split()[19]

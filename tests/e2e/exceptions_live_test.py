@@ -20,7 +20,7 @@ NEWEST = runtimes.PACKED_VERSIONS[-1]
 THROWS = {("Order", "System.InvalidOperationException"): 4, ("Order", "Exceptions.OutOfStock"): 4, ("Pay", "Exceptions.Rejected<int>"): 4,
           ("Ship", "System.TimeoutException"): 4}
 COUNT = 10_000
-# Of a kind, each as often; a program that has just started compiles and loads while it throws the first ones.
+# Exceptions of a kind, each as often; a program that has just started compiles and loads while it throws the first ones.
 REPEATED = 20
 
 
@@ -102,7 +102,7 @@ class ExceptionsLiveTest(harness.LiveTest):
                         self.compare(told, thrown, rethrown)
 
     def compare(self, told, thrown, rethrown):
-        # Of a nested type the runtime's event has its own name only, and of a generic one another text.
+        # The runtime's event has the own name only of a nested type, and another text of a generic one.
         def by_event(name):
             return "Exceptions.Rejected`1[System.Int32]" if name == "Exceptions.Rejected<int>" else name
 

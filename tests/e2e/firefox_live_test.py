@@ -29,8 +29,11 @@ class Viewer:
         return json.loads(self.run(*arguments, "--json").stdout)
 
 
-class FirefoxTest(harness.LiveTest):
+class Loaded(harness.LiveTest):
+    """One recording as our JSON and in the viewer."""
+
     NEEDS = ("dotnet", "node", "npm")
+    MODE, OPTIONS = "gc", ("--frequency", "299")
 
     @classmethod
     def check_needs(cls):
@@ -43,14 +46,35 @@ class FirefoxTest(harness.LiveTest):
         cls.folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
         cls.addClassCleanup(cls.folder.cleanup)
         profile, own = (os.path.join(cls.folder.name, name) for name in ("x.profile.json.gz", "x.json"))
-        with harness.workload(runtimes.INSTALLED, "gc", "--seconds", 30) as target:
-            cls.result = harness.record("--pid", str(target.host_pid), "--duration", "4s", "--frequency", "299", "-o", profile, "-o", own)
+        with harness.workload(runtimes.INSTALLED, cls.MODE, "--seconds", 30) as target:
+            cls.result = harness.record("--pid", str(target.host_pid), "--duration", "4s", *cls.OPTIONS, "-o", profile, "-o", own)
         with open(own, encoding="utf-8") as file:
             cls.model = json.load(file)
         cls.viewer = Viewer(cls.package, cls.folder.name)
         cls.loaded = cls.viewer.run("load", profile)
         cls.addClassCleanup(cls.viewer.run, "stop")
 
+    def markers(self):
+        found = collections.Counter()
+        for thread in self.viewer.ask("thread", "list")["threads"]:
+            if thread["markerCount"] == 0:
+                continue
+            for group in self.viewer.ask("thread", "markers", "--thread", thread["threadHandle"])["byType"]:
+                found[group["markerName"]] += group["count"]
+        return found
+
+    def markers_of_samples(self):
+        """Without the runtime's events."""
+        return {name: count for name, count in self.markers().items() if name not in self.model.get("event_kinds", ())}
+
+    def timed_leaves(self):
+        """The names of the innermost frames of samples that have a time."""
+        strings, frames, nodes, samples = (self.model[key] for key in ("strings", "frames", "nodes", "samples"))
+        times = samples.get("time_ns") or [None] * len(samples["stack"])
+        return [strings[frames["name"][nodes["frame"][node]]] for node, time in zip(samples["stack"], times) if time is not None]
+
+
+class FirefoxTest(Loaded):
     def functions_of_threads(self):
         """By tid: samples that end in each function, and samples that it is anywhere in."""
         strings, frames, nodes, threads = (self.model[key] for key in ("strings", "frames", "nodes", "threads"))
@@ -93,13 +117,25 @@ class FirefoxTest(harness.LiveTest):
         kinds = [self.model["event_kinds"][kind] for kind in self.model["events"]["kind"]]
         self.assertGreater(kinds.count("pause"), 3)
         self.assertEqual(kinds.count("pause"), self.result.stats["pauses"]["pauses"])
-        found = collections.Counter()
-        for thread in self.viewer.ask("thread", "list")["threads"]:
-            if thread["markerCount"] == 0:
-                continue
-            for group in self.viewer.ask("thread", "markers", "--thread", thread["threadHandle"])["byType"]:
-                found[group["markerName"]] += group["count"]
-        self.assertEqual(found, collections.Counter(kinds))
+        self.assertEqual(self.markers(), collections.Counter(kinds))
+
+
+class FirefoxWaitsTest(Loaded):
+    MODE, OPTIONS = "mix", ("--event", "off-cpu")
+
+    def test_each_wait_is_a_marker_of_its_kind(self):
+        waits = collections.Counter(name.strip("[]") for name in self.timed_leaves())
+        self.assertGreater(waits.total(), 10)
+        self.assertEqual(self.markers_of_samples(), waits)
+
+
+class FirefoxAllocationsTest(Loaded):
+    MODE, OPTIONS = "mix", ("--event", "alloc")
+
+    def test_each_allocation_is_a_marker(self):
+        allocations = len(self.timed_leaves())
+        self.assertGreater(allocations, 10)
+        self.assertEqual(self.markers_of_samples(), {"allocation": allocations})
 
 
 if __name__ == "__main__":

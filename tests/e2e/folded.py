@@ -11,7 +11,7 @@ JIT_ROLE = re.compile(r"\[jit .+ \w+\]")
 SUSPENDING_ROLE = re.compile(r"\[suspending threads\]")
 SUFFIX = re.compile(r"_\[(.)\]$")
 MAX_FRAME_BYTES = 1100
-# What flamegraph.pl would take for a column of a differential profile.
+# A number at the end, which flamegraph.pl would take for a column of a differential profile.
 TRAILING_NUMBER = re.compile(r"\s+\d+(?:\.\d*)?$")
 
 
@@ -55,7 +55,7 @@ class Profile:
 
 
 def is_role(frame):
-    """What the frames above it do for the runtime; no frame of its own (docs/jit.md)."""
+    """A frame that says what the frames above it do for the runtime; no frame of its own (docs/jit.md)."""
     return any(role.fullmatch(frame) for role in (GC_ROLE, JIT_ROLE, SUSPENDING_ROLE))
 
 

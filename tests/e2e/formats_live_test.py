@@ -2,6 +2,7 @@
 """One recording in every format: the tools that people open it with find the same weights, and each format converts into the others."""
 import base64
 import collections
+import hashlib
 import json
 import os
 import re
@@ -14,7 +15,11 @@ import harness
 import otlp_check
 import runtimes
 import speedscope_live_test
+import symbol_servers
 from pprof import pprof_tool
+
+
+GNU, HTL = "process.executable.build_id.gnu", "process.executable.build_id.htlhash"
 
 
 class Model:
@@ -41,7 +46,7 @@ class Model:
 
 
 class ToolsTest(harness.LiveTest):
-    """What both classes below open files with, and a folder for these."""
+    """The tools with which both classes below open files, and a folder for these."""
 
     @classmethod
     def check_needs(cls):
@@ -130,6 +135,22 @@ class FormatsTest(ToolsTest):
         for thread in self.model.samples["thread"]:
             ours[self.model.json["threads"]["tid"][thread]] += 1
         self.assertEqual(threads, ours)
+
+    def test_an_otlp_request_says_the_builds_of_all_files(self):
+        _, request = self.written(".otlp", "otlp")
+        mappings = otlp_check.Profiles(request).mappings()
+        builds = mappings.pop("[vdso]", {})
+        self.assertLessEqual(set(builds), {GNU})
+        for path, builds in mappings.items():
+            with open(path, "rb") as f:
+                content = f.read()
+            digest = hashlib.sha256(content[:4096] + content[-4096:] + len(content).to_bytes(8, "big")).hexdigest()
+            expected = {HTL: digest[:32]}
+            if content.startswith(b"\x7fELF"):
+                expected[GNU] = symbol_servers.build_id(path)
+            self.assertEqual(builds, expected, path)
+        names = {os.path.basename(path) for path in mappings}
+        self.assertLessEqual({"libcoreclr.so", "System.Private.CoreLib.dll", "libc.so.6"}, names)
 
     def test_json_to_each_format_and_back_has_the_same_weights(self):
         for form, suffix in self.READABLE.items():

@@ -2,8 +2,9 @@
 """Freed and reused code memory gives no wrong name.
 
 Each generation N of the target has three methods Outer, Middle and Inner with GenN in their names, and logs when it ran and for how
-long. Wrong names show as: frames of two generations in one stack, a method above one that it never calls, a generation that did not run
-while samples were taken, or counts that do not fit the logged CPU time, of one generation (too many) or of all together (too few as well).
+long. Wrong names show in four ways: frames of two generations in one stack; a method above one that it never calls; a generation that did not
+run while samples were taken. The fourth is counts that do not fit the logged CPU time. One generation may have too many, and all
+together may have too few as well.
 """
 import collections
 import os
@@ -18,7 +19,7 @@ import runtimes
 VERSIONS = runtimes.selected()
 FREQUENCY = 999
 GENERATIONS = 25  # some 2 seconds of CPU time
-# Which part of the samples of the generations must carry their names. A perf map has no times, so where addresses are reused the samples
+# The part of the samples of the generations that must carry their names. A perf map has no times, so where addresses are reused the samples
 # between two readings stay unnamed: 0.946 to 0.985 were named.
 # With memory read beside it, 0.79 to 0.98 in alc-reuse: what costs the difference is not understood yet.
 ALL, PERF_MAP_ONLY = 0.99, 0.75
@@ -96,7 +97,7 @@ class GenerationsTest(harness.LiveTest):
         if named_floor == ALL:
             self.check_managed_named(result)
         else:
-            # What has no name says why.
+            # Every sample without a name says why.
             self.assert_within(ALL * expected - named - unnamed, noise, result)
 
     def count(self, profile, log, window):
@@ -128,7 +129,7 @@ class GenerationsTest(harness.LiveTest):
 
     @staticmethod
     def noise(rows):
-        """What samples of these generations may differ by from their CPU time. A CPU is sampled at fixed intervals, so each stay of the
+        """The number by which samples of these generations may differ from their CPU time. A CPU is sampled at fixed intervals. So each stay of the
         thread on a CPU counts less than one sample too many or too few, with a variance of at most 1/4; here 5 sigma. (Measured on
         a machine with 14 switches a generation: standard deviations of 0.17 to 0.42 a stay.)"""
         return 2 + 5 * (sum(row[SWITCHES] + 1 for row in rows) / 4) ** 0.5

@@ -21,7 +21,7 @@ DASHBOARD = os.path.join(runtimes.SOURCE, "deploy", "grafana", "clrsampler.json"
 # type of a panel -> how the module of its types is called
 MODULES = {"timeseries": "TimeSeries", "stat": "Stat", "heatmap": "Heatmap"}
 WIDTH = 24
-# What Grafana puts in. All is chosen; 20 s have several scrapes.
+# The values that Grafana puts in. All is chosen; 20 s have several scrapes.
 VARIABLES = (("$__rate_interval", "20s"), ("$instance", ".*"), ("$process", ".*"))
 PROMETHEUS = """
 global: {{scrape_interval: 1s}}

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -23,6 +24,7 @@ AGENT = os.environ.get("CLRSAMPLER", os.path.join(runtimes.SOURCE, "build", "rel
 MINIJIT = os.environ.get("MINIJIT", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "minijit"))
 REQUIRE_LIVE = os.environ.get("CLRSAMPLER_REQUIRE_LIVE") == "1"
 SKIP_EXIT = 77  # what CTest shows as "Skipped"
+_STARTED = time.monotonic()
 QUIET_WORK_NS = 11e6  # slowness(), CPython 3.11 on a CPU of an EPYC
 
 # The beginning of a command line: as a user without rights.
@@ -161,7 +163,7 @@ def start_prometheus(folder):
 
 
 def is_running(pid):
-    """False too for a process that has ended and is not waited for: whoever inherits it may never do that."""
+    """False too for a process that has ended and is not waited for: the process that inherits it may never do that."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
             return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -170,7 +172,7 @@ def is_running(pid):
 
 
 def slowness():
-    """How much slower this machine is now than where bounds on times were set; at least 1. Of CPU time: waiting for a CPU is none of it."""
+    """How much slower this machine is now than where bounds on times were set; at least 1. CPU time is compared: waiting for a CPU is none of it."""
     def work():
         begin = time.thread_time_ns()
         sum(i * i % 7 for i in range(200_000))
@@ -248,7 +250,7 @@ class Target:
             time.sleep(0.001)
 
     def cpu_ns(self):
-        """What its own CLOCK_PROCESS_CPUTIME_ID shows."""
+        """The time that its own CLOCK_PROCESS_CPUTIME_ID shows."""
         return time.clock_gettime_ns((~self.host_pid << 3) | 2)
 
     def use_cpu(self, seconds, timeout=120):
@@ -341,7 +343,7 @@ def python_with(module):
 
 
 class Window:
-    """What a target did while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU, between two monotonic times."""
+    """The work of a target while it was sampled: `cpu_ns` CPU time in `stays` stays of its threads on a CPU, between two monotonic times."""
 
     def __init__(self, cpu_ns, stays, begin_ns, end_ns, steal_seconds):
         self.cpu_ns, self.stays, self.steal_seconds = cpu_ns, stays, steal_seconds
@@ -396,8 +398,8 @@ def sigma(share, samples):
 
 
 def remove_leftovers(since):
-    """What .NET and JIT compilers have left in /tmp since then (a wall clock) for processes that are gone: by a test much later it may be
-    taken for that of a process with the same number."""
+    """Removes what .NET and JIT compilers have left in /tmp since then (a wall clock) for processes that are gone. A test much later may take it
+    for that of a process with the same number."""
     for pattern in ("perf-*.map", "perfinfo-*.map", "jit-*.dump", "dotnet-diagnostic-*-socket", "clr-debug-pipe-*"):
         for path in glob.glob(os.path.join("/tmp", pattern)):
             pid = re.search(r"-(\d+)", os.path.basename(path))
@@ -474,7 +476,7 @@ class LiveTest(unittest.TestCase):
         self.margin(difference, allowed)
         self.assertLessEqual(difference, allowed, message)
 
-    # What holds for every run, whatever was profiled.
+    # Checks what holds for every run, whatever was profiled.
     def check_result(self, result, minimum_samples=1, status=0):
         self.assertEqual(result.status, status, result)
         faults = folded.check(result.out)
@@ -577,6 +579,9 @@ def main():
     runner = unittest.TextTestRunner(verbosity=2, resultclass=_TimedResult)
     program = unittest.main(module="__main__", exit=False, testRunner=runner, testLoader=_SelectingLoader())
     result = program.result
+    # CI runs tests that mostly wait beside more others (tests/e2e/CMakeLists.txt).
+    used = sum(sum(resource.getrusage(whose)[:2]) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"{used:.1f} s of CPU time in {time.monotonic() - _STARTED:.1f} s", flush=True)
     if result.testsRun == 0 and not result.skipped:
         sys.exit("error: no test was selected")
     if not result.wasSuccessful():

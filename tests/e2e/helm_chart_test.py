@@ -175,8 +175,8 @@ class ChartTest(unittest.TestCase):
 
 
 def as_pod(root, context, mounts):
-    """The beginning of a command line: a root of its own and read-only, mounts {path inside: folder here}, the process ids of the host, the user and the
-    capabilities of a container's securityContext; what engines make read-only in /proc and /sys."""
+    """The beginning of a command line: a root of its own and read-only, and mounts {path inside: folder here}. It keeps the process ids of the host.
+    It has the user and the capabilities of a container's securityContext, and read-only parts of /proc and /sys as engines make them."""
     words = ",".join("+" + name.lower() for name in context["capabilities"]["add"])
     script = """
         root=$1; shift
@@ -202,7 +202,7 @@ def as_pod(root, context, mounts):
 
 
 class DaemonTest(harness.LiveTest):
-    """What the DaemonSet says of its container, done here: root, capabilities, volumes, arguments, probes."""
+    """Does here what the DaemonSet says of its container: root, capabilities, volumes, arguments, probes."""
     NEEDS = ("dotnet", "node", "npm", "openssl", "setpriv", "unshare")
     TOKEN = "a-token-of-the-secret"
 

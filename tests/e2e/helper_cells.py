@@ -1,4 +1,4 @@
-"""What a running .NET process itself says of its helpers: cells of a precompiled image that the runtime fills in when it loads it.
+"""A running .NET process's own word of its helpers: cells of a precompiled image that the runtime fills in when it loads it.
 
 Reads PE headers, import sections and signatures (dotnet/runtime: src/coreclr/inc/readytorun.h). Shares no code with the profiler's readers.
 """

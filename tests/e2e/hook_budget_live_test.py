@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Probes cost a process no more than `--hook-budget` says: of one that collects and compiles without end they are there for a part of the time,
-and what is seen in that part is whole. Who asks for pauses or compilations gets all of them."""
+"""Probes cost a process no more than `--hook-budget` says. A process that collects and compiles without end has them for a part of the time,
+and what is seen in that part is whole. A run that asks for pauses or compilations gets all of them."""
 import collections
 import os
 import time
@@ -67,7 +67,7 @@ class HookBudgetTest(harness.LiveTest):
                 self.assertLess(counts["detached_ms"], 1000 * (SECONDS + 1))
                 self.assertGreater(counts["pauses"], 100)
                 self.assertGreater(compiled["compilations"], 500)
-                # Of a pause that is under way as probes come back four events are left, and two threads may ask for one as they go.
+                # A pause that is under way as probes come back has four events left, and two threads may ask for one as they go.
                 self.assertLessEqual(counts["cut"], 6 * (counts["detachments"] + 1))
                 self.assertEqual(kinds(limited)["probes_detached"], 1)
                 self.assertGreater(within, 50)

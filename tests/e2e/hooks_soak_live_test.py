@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hooks beside the sampler at 999 Hz on the whole host, for CLRSAMPLER_SOAK_SECONDS (600), while .NET processes start, are replaced by exec, fork and
-die in the middle of what they do."""
+"""Hooks beside the sampler at 999 Hz on the whole host, for CLRSAMPLER_SOAK_SECONDS (600). Meanwhile .NET processes start, are replaced by exec,
+fork and die in the middle of what they do."""
 import contextlib
 import itertools
 import os
@@ -18,7 +18,7 @@ MODES = ("gc", "expr", "alc", "json")
 
 
 class Comings:
-    """Processes that come and go in a thread of their own: some end, some are killed at any moment, some are a shell that becomes .NET."""
+    """Processes that come and go in a thread of their own. Some end, some are killed at any moment, some are a shell that becomes .NET."""
 
     def __init__(self):
         self.over = threading.Event()
@@ -71,7 +71,7 @@ class HooksSoakTest(harness.LiveTest):
         print(f"    {comings.ended} ended, {comings.killed} were killed; {samples}; pauses {pauses}; jit {jit}", flush=True)
         self.assertGreater(comings.killed + comings.ended, SECONDS / 10)
         lost = sum(samples["lost"].values())
-        # Scheduling accounts come in ticks, and so do a hypervisor's thefts: a loss that nobody counted would be more.
+        # Scheduling accounts come in ticks, and so do a hypervisor's thefts. A loss that nobody counted would be more.
         self.assertLess(abs(samples["taken"] + lost - samples["expected"]), 0.02 * samples["expected"], samples)
         for frames, _ in result.profile.stacks:
             self.assertFalse(any("[uprobes]" in frame for frame in frames), frames)

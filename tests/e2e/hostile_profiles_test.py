@@ -44,7 +44,7 @@ def field(number, payload):
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
-# What the error says, and the file. Each unpacks to far more than it has.
+# The error's words, and the file. Each unpacks to far more than it has.
 BOMBS = {
     "600 MB of zeros": ("more than 512 MiB", packed((b"\0", 600 * MIB))),
     "samples of folded text": ("more than 33554432 samples", packed((b"a 1\n", 160 * MIB))),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stacks made to mislead: each run ends in time and in bounded memory, and what is made up is not shown as if it were sure.
+"""Stacks made to mislead: each run ends in time and in bounded memory. Frames that are made up are not shown as if they were sure.
 
 tests/apps/garbage burns CPU time in functions whose frames are full of return addresses of functions that never ran (decoys), of pairs that look
 like frames, and of cycles, with anything in the frame pointer. With unwind data no decoy may be shown at all; without, no stack with a decoy may look

@@ -90,7 +90,7 @@ class IlMapsOracleTest(check_program.CheckProgramTest):
                     self.assertGreaterEqual(self.compare(f"{version} arm64 zoo", target, version), LEAST_PAIRS)
 
     def test_calls_are_where_stack_traces_have_them(self):
-        """Of code that is compiled once, so that a token of a type has one body, but for generic ones."""
+        """Code is compiled once here, so that a token of a type has one body, but for generic ones."""
         for version in VERSIONS:
             with self.subTest(version):
                 command, environment = self.need(functools.partial(runtimes.command, version, program="il_offsets"))

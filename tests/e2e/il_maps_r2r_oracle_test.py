@@ -26,22 +26,26 @@ Method = collections.namedtuple("Method", "image begin pairs")
 
 
 def pairs(words, code_bytes):
-    """Of one body: ClrMD adds those of other instances of a generic method, and has the entries of some methods twice."""
+    """The pairs of one body: ClrMD adds those of other instances of a generic method, and has the entries of some methods twice."""
     found = {tuple(map(int, word.split(":"))) for word in words}
     return sorted((il, native) for il, native in found if 0 <= native < code_bytes)
 
 
-def told(pid):
-    """Methods as ClrMD has them."""
-    done = subprocess.run([runtimes.dotnet(), runtimes.app("oracle_names"), str(pid), "il-maps"], capture_output=True, text=True, timeout=180)
-    if done.returncode:
-        raise AssertionError(done.stderr)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+def parse(text):
+    """Methods as ClrMD has them, out of what oracle_names prints."""
+    rows = [line.split("\t") for line in text.splitlines()]
     return [Method(image, int(begin, 16), pairs(entries.split(), int(code_bytes))) for image, begin, code_bytes, entries in rows]
 
 
+def told(pid):
+    done = subprocess.run([runtimes.dotnet(), runtimes.app("oracle_names"), str(pid), "il-maps"], capture_output=True, text=True, timeout=180)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return parse(done.stdout)
+
+
 def read(image):
-    """{where the method begins: pairs of IL and native offset}. Of entries at one place the last one counts."""
+    """{where the method begins: pairs of IL and native offset}. The last of several entries at one place counts."""
     status, output = r2r_names_test.check("il-map-entries", image)
     if status:
         raise AssertionError(output)
@@ -53,29 +57,33 @@ def read(image):
     return maps
 
 
+def compare(test, what, methods, read_image=read):
+    """Counter of methods and pairs. `read_image`: `read` of a path as ClrMD has it."""
+    ours = {image: read_image(image) for image in {method.image for method in methods}}
+    counts, differ = collections.Counter(), []
+    for method in methods:
+        mine = ours[method.image].get(method.begin, [])
+        if not method.pairs:
+            counts["silent"] += 1
+        elif mine == method.pairs:
+            counts["equal"] += 1
+            counts["pairs"] += len(mine)
+        else:
+            differ.append((method, mine))
+    print(f"  {what}: {len(methods)} methods, {counts['equal']} equal with {counts['pairs']} pairs, {len(differ)} differ, "
+          f"of {counts['silent']} ClrMD has nothing", flush=True)
+    test.assertEqual(differ[:3], [])
+    test.assertLessEqual(counts["silent"], MAX_SILENT * len(methods))
+    return counts
+
+
 class IlMapsR2rOracleTest(check_program.CheckProgramTest):
     def compare(self, version, mode):
-        """Counter of methods and pairs."""
         command, environment = self.need(runtimes.command, version, mode, "--seconds", "120")
         with harness.Target(command, env={**environment, **PRECOMPILED}) as target:
             time.sleep(WARM_UP_SECONDS)
             methods = told(target.host_pid)
-        ours = {image: read(image) for image in {method.image for method in methods}}
-        counts, differ = collections.Counter(), []
-        for method in methods:
-            mine = ours[method.image].get(method.begin, [])
-            if not method.pairs:
-                counts["silent"] += 1
-            elif mine == method.pairs:
-                counts["equal"] += 1
-                counts["pairs"] += len(mine)
-            else:
-                differ.append((method, mine))
-        print(f"  {version} {mode}: {len(methods)} methods, {counts['equal']} equal with {counts['pairs']} pairs, {len(differ)} differ, "
-              f"of {counts['silent']} ClrMD has nothing", flush=True)
-        self.assertEqual(differ[:3], [])
-        self.assertLessEqual(counts["silent"], MAX_SILENT * len(methods))
-        return counts
+        return compare(self, f"{version} {mode}", methods)
 
     def test_every_map_is_that_of_clrmd(self):
         for version in VERSIONS:

@@ -59,7 +59,7 @@ class Injector:
         self.ptrace(DETACH)
 
     def call(self, name, *arguments):
-        """What the kernel returns: a value, or the negative of errno. Texts are put below the thread's stack."""
+        """The kernel's answer: a value, or the negative of errno. Texts are put below the thread's stack."""
         registers = Registers.from_buffer_copy(self.before)
         place = (self.before.rsp - 8192) & ~0xF
         with open(f"/proc/{self.pid}/mem", "r+b", buffering=0) as memory:

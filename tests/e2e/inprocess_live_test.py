@@ -23,7 +23,7 @@ from watcher import truth_of
 
 COUNT, THREADS = 200, 4
 ROUNDS = int(os.environ.get("CLRSAMPLER_LIBRARY_ROUNDS", "10"))
-# What a busy machine leaves unread for seconds stays in the runtime, so that nothing of the stream is lost.
+# Events that a busy machine leaves unread for seconds stay in the runtime, so that nothing of the stream is lost.
 ROOM = ("--buffer", "256")
 LIBRARY = os.path.join(os.path.dirname(harness.AGENT), "libclrsampler_profiler.so")
 ARM64_LIBRARY = os.path.join(os.environ.get("CLRSAMPLER_ARM64_BUILD", os.path.join(runtimes.SOURCE, "build", "aarch64")), "libclrsampler_profiler.so")
@@ -78,6 +78,28 @@ class LibraryTest(harness.LiveTest):
             with self.subTest(version=version):
                 self.need_runtime(version)
                 check(version)
+
+    def from_the_start(self, start, kinds=()):
+        """(truth, events in its time) of a program that is started with the library."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "agent")
+            command = [harness.AGENT, "events", "--with-library", "--library-socket", path, "--format", "json", "--buffer", "256", *kinds]
+            with open(os.path.join(folder, "out"), "w+") as out:
+                agent = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
+                self.assertTrue(wait_until(lambda: os.path.exists(path), 30))
+                with start(path) as target:
+                    target.signal(signal.SIGHUP)
+                    truth = truth_of(target)
+                    agent.send_signal(signal.SIGINT)
+                    _, said = agent.communicate(timeout=60)
+                    self.assertEqual(agent.returncode, 0, said)
+                    self.assertEqual(threads_of_library(target.host_pid), 0)
+                out.seek(0)
+                events = [json.loads(line) for line in out]
+            self.assertFalse(os.path.exists(path))
+        self.assertNotIn("note", said)
+        self.assertEqual({event["pid"] for event in events}, {target.host_pid})
+        return truth, [event for event in events if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
 
 
 class CountsTest(LibraryTest):
@@ -166,7 +188,7 @@ class MapsTest(LibraryTest):
     def test_maps_are_those_that_we_read(self):
         """GetILToNativeMapping3 of every compiled method against the same read from memory."""
         def check(version):
-            # What is precompiled has its maps in the image.
+            # Precompiled code has its maps in the image.
             with harness.workload(version, "linq", "--seconds", "120", env={"DOTNET_ReadyToRun": "0"}) as target:
                 target.use_cpu(2)
                 with Events(target.host_pid, "--with-library", "--kind", "ILToNativeMap") as watcher:
@@ -330,30 +352,31 @@ class PlacesTest(LibraryTest):
                     self.check_seen(target, watcher)
         self.on_each_version(check)
 
-    def from_the_start(self, start, kinds=()):
-        """(truth, events in its time) of a program that is started with the library."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "agent")
-            command = [harness.AGENT, "events", "--with-library", "--library-socket", path, "--format", "json", "--buffer", "256", *kinds]
-            with open(os.path.join(folder, "out"), "w+") as out:
-                agent = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
-                self.assertTrue(wait_until(lambda: os.path.exists(path), 30))
-                with start(path) as target:
-                    target.signal(signal.SIGHUP)
-                    truth = truth_of(target)
-                    agent.send_signal(signal.SIGINT)
-                    _, said = agent.communicate(timeout=60)
-                    self.assertEqual(agent.returncode, 0, said)
-                    self.assertEqual(threads_of_library(target.host_pid), 0)
-                out.seek(0)
-                events = [json.loads(line) for line in out]
-            self.assertFalse(os.path.exists(path))
-        self.assertNotIn("note", said)
-        self.assertEqual({event["pid"] for event in events}, {target.host_pid})
-        return truth, [event for event in events if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
+    def test_every_object_of_a_program_from_its_start(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        truth, during = self.from_the_start(
+            lambda path: program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, path)),
+            ("--kind", "ObjectAllocated,ExceptionThrown"))
+        objects = [event for event in during if event["event"] == "ObjectAllocated"]
+        self.assertEqual(sum(event["type"] == "Workload.EventsMode+Page" for event in objects), 256)
+        self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in during), truth["exceptions"])
+        # The runtime's own count, but for what threads have at hand.
+        self.assert_within(abs(sum(event["bytes"] for event in objects) - truth["allocated"]) / truth["allocated"], 0.02, "allocated bytes")
 
-    def test_on_arm64(self):
-        """Under qemu-user: the library of a cross build, with the agent of this machine."""
+    def test_without_an_agent_a_program_runs_as_ever(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        with program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, "/nowhere")) as target:
+            self.assertEqual(mapped(target.host_pid), [])
+            target.signal(signal.SIGHUP)
+            self.assertEqual(truth_of(target)["exceptions"], 40)
+
+
+class Arm64Test(LibraryTest):
+    """Under qemu-user: the library of a cross build, with the agent of this machine."""
+
+    def test_counts_are_those_of_the_program(self):
         if not os.path.exists(ARM64_LIBRARY):
             self.unavailable(f"no {ARM64_LIBRARY}: cmake --preset aarch64 && cmake --build --preset aarch64")
         for version in ("9.0.23", "10.0.15", "11.0.0"):
@@ -368,26 +391,6 @@ class PlacesTest(LibraryTest):
                 print(f"    {version} arm64: {dict(counts)}", flush=True)
                 self.assertEqual([counts[kind] for kind in ("ExceptionThrown", "GarbageCollectionStarted", "JITCompilationFinished", "ObjectAllocated")],
                                  [truth["exceptions"], truth["collections"], truth["compiled"], 0])
-
-    def test_every_object_of_a_program_from_its_start(self):
-        version = runtimes.PACKED_VERSIONS[-1]
-        self.need_runtime(version)
-        truth, during = self.from_the_start(
-            lambda path: program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, path)),
-            ("--kind", "ObjectAllocated,ExceptionThrown"))
-        objects = [event for event in during if event["event"] == "ObjectAllocated"]
-        self.assertEqual(sum(event["type"] == "Workload.EventsMode+Page" for event in objects), 256)
-        self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in during), truth["exceptions"])
-        # What the runtime itself counts, but for what threads have at hand.
-        self.assert_within(abs(sum(event["bytes"] for event in objects) - truth["allocated"]) / truth["allocated"], 0.02, "allocated bytes")
-
-    def test_without_an_agent_a_program_runs_as_ever(self):
-        version = runtimes.PACKED_VERSIONS[-1]
-        self.need_runtime(version)
-        with program(version, count=20, megabytes=1, env=library_agent.environment(LIBRARY, "/nowhere")) as target:
-            self.assertEqual(mapped(target.host_pid), [])
-            target.signal(signal.SIGHUP)
-            self.assertEqual(truth_of(target)["exceptions"], 40)
 
 
 class MuslTest(LibraryTest):

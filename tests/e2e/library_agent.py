@@ -17,7 +17,7 @@ F_ADD_SEALS, F_SEAL_SHRINK = 1033, 2
 
 
 def environment(library, path):
-    """What starts a program with the library."""
+    """The environment that starts a program with the library."""
     return {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": PROFILER, "CORECLR_PROFILER_PATH": library, "CLRSAMPLER_LIBRARY_SOCKET": path}
 
 

@@ -14,6 +14,14 @@ def line_of(comment):
     return number
 
 
+# How the program is run -> environment: code of other compilers, tiers and places.
+WAYS = {
+    "as usual": {},
+    "optimised at once": {"DOTNET_TieredCompilation": "0"},
+    "never precompiled": {"DOTNET_ReadyToRun": "0", "DOTNET_TieredPGO": "0"},
+    "loops optimised at once": {"DOTNET_TC_QuickJitForLoops": "0", "DOTNET_ReadyToRun": "0"},
+}
+
 HANDLERS = {method: line_of(f"a handler of {method}") for method in ("Finally", "Filters", "Nested")}
 
 
@@ -32,7 +40,7 @@ def _compare_thread(told, frames):
     which threw. Where code has no line the runtime says the first one of the method, and we say none."""
     equal, silent, wrong, place, handled = 0, 0, [], 0, set()
     for method, file, line, column in told:
-        # Our stacks lead from a filter to its method's caller. What threw lies between.
+        # Our stacks lead from a filter to its method's caller. The frames that threw lie between.
         if not file or method == "Throw" or method in handled:
             continue
         handler = HANDLERS.get(method)
@@ -49,7 +57,7 @@ def _compare_thread(told, frames):
             place = ours[0][0] + 1
         else:
             wrong.append(((method, file, line, column), ours[:2]))
-    # Beside those that the runtime tells there is the one that asked it. What is more was stepped over.
+    # Beside those that the runtime tells there is the one that asked it. Further frames were stepped over.
     if not wrong and sum("line" in frame for frame in frames) > equal + 1:
         wrong.append(("frames that the runtime does not tell", frames))
     return equal, silent, wrong

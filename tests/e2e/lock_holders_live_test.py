@@ -11,7 +11,7 @@ import runtimes
 from waits_program import Program
 
 VERSIONS = runtimes.PACKED_VERSIONS + (runtimes.LATER_VERSIONS if runtimes.MATRIX else ())
-# By name of the thread: the type whose monitor it waits for, and who holds that, how often.
+# By name of the thread: the type whose monitor it waits for, the thread that holds that, and how often it does.
 WAITS = {
     "stock keeper": ("Waits.Ledger", "book keeper", 1),
     "book keeper": ("Waits.Stock", "stock keeper", 1),
@@ -35,7 +35,7 @@ def threads_of(pid):
 
 
 def told(threads):
-    """What each thread waits for, by names of threads."""
+    """The locks that each thread waits for, by names of threads."""
     names = {thread["tid"]: thread["comm"] for thread in threads}
     waits = {}
     for thread in threads:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Names of running processes, read from outside, against a reader that is not ours: 10,000 addresses of live code a case.
 
-A case is a runtime version, a mode of a test program, a deployment form and an oracle. The target runs without any environment variable
-(with oracle `jitdump` it writes one, which clrsampler is told not to use), works for some seconds and is stopped with SIGSTOP; then
+A case is a runtime version, a mode of a test program, a deployment form and an oracle. The target runs without any environment variable.
+(With oracle `jitdump` it writes one, which clrsampler is told not to use.) It works for some seconds and is stopped with SIGSTOP. Then
 addresses are drawn, and clrsampler and the oracle name them. JIT-compiled code is drawn by the oracle, so that clrsampler can't leave out what
-it can't name; precompiled code, of which few methods are in use, by clrsampler (with oracle `jitdump` by the oracle too). No type, method or generic argument may differ, at most
-0.1 % may be unnamed, and each reason must be one of EXPLAINED.
+it can't name. Precompiled code, of which few methods are in use, is drawn by clrsampler (with oracle `jitdump` by the oracle too). No type,
+method or generic argument may differ, at most 0.1 % may be unnamed, and each reason must be one of EXPLAINED.
 
   memory_names_oracle_test.py                       a selection, a minute
   CLRSAMPLER_ORACLE=full memory_names_oracle_test.py     everything
@@ -32,6 +32,8 @@ ADDRESSES = 10_000
 MAX_UNNAMED = 0.001
 # An oracle that says nothing proves nothing.
 MAX_SILENT = 0.01
+# The IL of methods in `zoo` is often in no file, and the compiler may have optimised others at once (docs/frame-names.md).
+MAX_TIERS_NOT_TOLD = 0.15
 WARM_UP_SECONDS = 3.0
 VERSIONS = (*runtimes.PACKED_VERSIONS, *runtimes.LATER_VERSIONS, runtimes.INSTALLED)
 DEPENDENT = "framework-dependent"
@@ -41,7 +43,7 @@ EXPLAINED = (
     (r"changed while read", "the stop caught the runtime in the middle of a change"),
     (r"not (yet )?prepared|no entry point", "a precompiled instantiation that no one has called: it can't be in a sample"),
 )
-# What a runtime does not hold at all. Counted apart, printed, and only accepted where the oracle confirms the owner.
+# Facts that a runtime does not hold at all. Counted apart, printed, and only accepted where the oracle confirms the owner.
 LIMITS = (
     ("8.", re.compile(r"^Emitted\."), ".NET 8 keeps no readable copy of the metadata of assemblies made by Reflection.Emit"),
 )
@@ -208,6 +210,8 @@ class OracleTest(harness.LiveTest):
         # A process of one method would satisfy any count.
         self.assertGreater(len({(row.type, row.method) for row in rows if row.method}), 150)
         self.assertEqual(comparison.findings(), [])
+        if case.form == DEPENDENT:
+            self.assertLessEqual(comparison.tiers[""], MAX_TIERS_NOT_TOLD * max(1, sum(comparison.tiers.values())), comparison.tiers)
         # Single-file programs and trimmed ones have little precompiled code, but all compile some.
         self.assertGreater(comparison.kinds["jit"], 0.2 * ADDRESSES)
         self.assertLessEqual(sum(comparison.silent.values()), MAX_SILENT * ADDRESSES,
@@ -242,7 +246,7 @@ class OracleTest(harness.LiveTest):
         print(f"  {compared} names equal", flush=True)
 
     def test_stubs_without_a_range(self):
-        """What our reader tells by instructions, against the runtime's own perf map, which has such stubs since .NET 10."""
+        """The stubs that our reader tells by instructions, against the runtime's own perf map, which has such stubs since .NET 10."""
         kinds = {"DelegateShuffleThunk", "InstantiatingStub", "UnboxingStub"}
         for version in [v for v in VERSIONS if runtimes.number(v).startswith("10.")] if FULL else ("10.0.15",):
             with self.subTest(version):

@@ -1,4 +1,4 @@
-"""What an assembly declares of the runtime's functions: imports (`DllImport`, `LibraryImport`) and calls into the runtime.
+"""Declarations in an assembly of the runtime's functions: imports (`DllImport`, `LibraryImport`) and calls into the runtime.
 
 Reads the tables of ECMA-335, II.22 to II.24. Shares no code with the profiler's own reader, which it is compared with.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Machine IR Profiles of a real program: built with gcc and counters as docs/mip.md says, run, merged, shown. No root, no .NET.
 
-What must come out is known from the program's text and its arguments, from `nm` and from the line numbers of the text.
+The expected output is known from the program's text and its arguments, from `nm` and from the line numbers of the text.
 """
 import hashlib
 import json

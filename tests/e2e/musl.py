@@ -7,7 +7,7 @@ import harness
 import runtimes
 
 VERSIONS = ("8.0.34", "10.0.15", "11.0.0")
-# What musl changes in the runtime differs between 8 and 10; all of them in the matrix.
+# The changes that musl makes in the runtime differ between 8 and 10; all of them in the matrix.
 SELECTED = VERSIONS if runtimes.MATRIX else ("10.0.15",)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A .NET process on musl, whose libc has next to no unwind data, no frame pointers and no symbols but those it exports: names, whole stacks,
-pauses as the runtime counts them, and where threads wait, by the kernel's word.
+"""A .NET process on musl, whose libc has next to no unwind data, no frame pointers and no symbols but those it exports.
+
+The test judges names, whole stacks, pauses as the runtime counts them, and where threads wait, by the kernel's word.
 
 One runtime, and all in the matrix. tools/musl_root makes what it runs in; the first time that takes a minute or two.
 """

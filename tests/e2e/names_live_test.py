@@ -117,8 +117,8 @@ class NamesTest(harness.LiveTest):
         return found
 
     def check_callers(self, version, functions):
-        """An entry point of the runtime is called by methods of the type that imports it, by the word of the assembly's metadata: how many
-        samples of such callers fit, and those that do not, since the import was inlined into a method of another type."""
+        """By the word of the assembly's metadata, methods of the type that imports it call an entry point of the runtime. Gives how many samples of
+        such callers fit, and those that do not, since the import was inlined into a method of another type."""
         (path,) = glob.glob(os.path.join(runtimes.root(version), "shared", "Microsoft.NETCore.App", "*", "System.Private.CoreLib.dll"))
         declared = {owner: {entry for entries in methods.values() for _, entry in entries} for owner, methods in Metadata(path).imports.items()}
         known, fit, others = set().union(*declared.values()), 0, collections.Counter()
@@ -145,10 +145,15 @@ class NamesTest(harness.LiveTest):
                 # Before 9 it is one of the runtime's internal calls, which are called by the method that they are.
                 spin = "System.Threading.Thread.SpinWaitInternal" if version.startswith("8.") else "ThreadNative_SpinWait"
                 self.assertGreater(weights[spin], 100, weights)
-                starts = self.runtime_functions(version, "startup", "--seconds", "0.7")
-                fit, others = self.check_callers(version, spins + starts)
+                # A start of .NET 8 calls little that is imported, so that samples may miss it all on a crowded machine.
+                starts, fit = [], 0
+                for _ in range(5):
+                    starts += self.runtime_functions(version, "startup", "--seconds", "0.7")
+                    fit, others = self.check_callers(version, spins + starts)
+                    if fit > 10:
+                        break
                 print(f"    {version}: {weights[spin]} samples in {spin}; {fit} have a caller that imports them, {sum(others.values())} have not", flush=True)
-                # With the names in another order next to none would fit. .NET 8 calls little that is imported at its start.
+                # With the names in another order next to none would fit.
                 self.assertGreater(fit, 0 if version.startswith("8.") else 10, others)
                 self.assertGreater(fit, 4 * sum(others.values()), others)
 

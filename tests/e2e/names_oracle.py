@@ -13,9 +13,9 @@ OPTIONAL = {"start": "0", "token": "0", "tier": ""}  # what stands for a column 
 KINDS = ("jit", "r2r", "stub", "native", "none")
 Row = collections.namedtuple("Row", COLUMNS)
 
-# What an oracle knows of an address. `size` may be 0: then `start` is not to be compared. `method_arguments`: whether the oracle prints
-# the generic arguments of methods. `module` "" and `token` 0: not known.
-Truth = collections.namedtuple("Truth", "type method module token start size method_arguments", defaults=("", 0, 0, 0, True))
+# The knowledge of an oracle about an address. `size` may be 0: then `start` is not to be compared. `method_arguments`: whether the oracle prints
+# the generic arguments of methods. `module` "", `token` 0 and `tier` "": not known.
+Truth = collections.namedtuple("Truth", "type method module token start size method_arguments tier", defaults=("", 0, 0, 0, True, ""))
 
 
 class BadOutput(Exception):
@@ -119,7 +119,8 @@ def truth_of_line(name, start, size):
     module = before[before.rfind("[", 0, bracket) + 1:bracket] if bracket >= 0 else ""
     type_ = before[bracket + 2:] if bracket >= 0 else before.rsplit(" ", 1)[-1]
     method = name[colons + 2:].split("(", 1)[0]
-    return Truth(type_, method, module, 0, start, size, False)
+    tier = re.search(r"\[(\w+)\]$", name[colons + 2:])
+    return Truth(type_, method, module, 0, start, size, False, tier[1] if tier else "")
 
 
 def without_arguments(method):
@@ -159,6 +160,8 @@ def differences(row, truth):
         found.append("module")
     if row.start and truth.start <= row.address < truth.start + truth.size and row.start != truth.start:
         found.append("start")
+    if row.kind == "jit" and row.tier and truth.tier and row.tier != truth.tier:
+        found.append("tier")
     return found
 
 
@@ -182,6 +185,7 @@ class Comparison:
         self.named = self.equal = self.generic = self.resuming = 0
         self.kinds = collections.Counter(row.kind for row in rows)
         self.sources = collections.Counter(row.source for row in rows)
+        self.tiers = collections.Counter()        # tier of the row: of `equal`, where the oracle says it
         self.silent = collections.Counter()       # kind of the row
         self.silent_rows = []
         self.unnamed = collections.Counter()      # reason
@@ -205,6 +209,8 @@ class Comparison:
                 self.disagreements.append((columns, row, truth))
                 return
             self.equal += 1
+            if row.kind == "jit" and truth.tier:
+                self.tiers[row.tier] += 1
             self.generic += "[" in row.type or row.method.endswith("]")
         elif row.kind == "stub":
             # Debuggers say of a stub whose method it belongs to; the body of a method is no stub.
@@ -218,12 +224,14 @@ class Comparison:
         kinds = " ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
         silent = f", oracle silent {dict(self.silent)}" if self.silent else ""
         resuming = f", {self.resuming} stubs that resume a method" if self.resuming else ""
+        told = sum(self.tiers.values()) - self.tiers[""]
+        tiers = f", {told} tiers equal, {self.tiers['']} not told" if self.tiers else ""
         return (f"{self.rows} addresses ({kinds}): {self.equal} equal ({self.generic} generic), {len(self.disagreements)} differ, "
-                f"{sum(self.unnamed.values())} unnamed{silent}{resuming}")
+                f"{sum(self.unnamed.values())} unnamed{silent}{resuming}{tiers}")
 
     def findings(self, most=12):
         """The disagreements as text, the most frequent first."""
         lines = collections.Counter(
-            f"{'+'.join(columns)}: {row.kind}/{row.source} {row.type} :: {row.method} [{row.module} {row.token:x}]"
-            f" | oracle: {truth.type} :: {truth.method} [{truth.module} {truth.token:x}]" for columns, row, truth in self.disagreements)
+            f"{'+'.join(columns)}: {row.kind}/{row.source} {row.type} :: {row.method} [{row.module} {row.token:x}] {row.tier}"
+            f" | oracle: {truth.type} :: {truth.method} [{truth.module} {truth.token:x}] {truth.tier}" for columns, row, truth in self.disagreements)
         return [f"{count} x {line}" for line, count in lines.most_common(most)]

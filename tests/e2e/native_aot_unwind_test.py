@@ -20,7 +20,7 @@ import unwind_data_test
 PROGRAM = unwind_data_test.PROGRAM
 PROGRAMS = (("shapes", stacks_live_test.PROJECT, "8.0.30"), ("workload", deployments.WORKLOAD, "8.0.30"), ("workload", deployments.WORKLOAD, "9.0.19"))
 PREFIXES = re.compile(r"^(?:data16|cs|bnd|notrack|repz|lock|rex(?:\.[WRXB]+)?) ")
-# Of where rsp and rbp point, counted down from where the caller's rsp will be; None: not known.
+# The places where rsp and rbp point, counted down from where the caller's rsp will be; None: not known.
 # saved: where the caller's rbp lies; callers: whether rbp is the caller's.
 State = collections.namedtuple("State", "sp fp saved callers probed", defaults=(None,))
 ENTRY = State(8, None, None, True)
@@ -109,7 +109,7 @@ def states_of(code):
         body = order[bisect.bisect_left(order, start):bisect.bisect_left(order, end)]
         inside, states = frozenset(body), {}
         follow(code, following, inside, start, ENTRY, states)
-        # What a switch leads to, and where methods go on that caught something: as most of the body.
+        # Places that a switch leads to, and where methods go on that caught something: as most of the body.
         usual = collections.Counter(states.values()).most_common(1)[0][0]
         for at in body:
             if at not in states and not code[at].startswith(("nop", "int3", "xchg")):
@@ -170,7 +170,7 @@ class NativeAotUnwindTest(unittest.TestCase):
 
 
 class TruthTest(unittest.TestCase):
-    """Of wrong answers the check above must know."""
+    """Wrong answers that the check above must know."""
 
     def test_differences(self):
         pushed = after(ENTRY, "push %rbp")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Files and lines of native code: is the line that works the hot one, are the lines those of addr2line, and what does it cost a recording
-when debug information is damaged or the process that reads it is killed?
+"""Files and lines of native code: is the line that works the hot one, and are the lines those of addr2line?
+
+What does it cost a recording when debug information is damaged or the process that reads it is killed?
 
 The programs are tests/apps/native_lines, whose hot line is known, and clrsampler itself, which has C++ with inlined code.
 """
@@ -125,7 +126,7 @@ class LinesTestCase(harness.LiveTest):
         """`debug`: the separate file with the program's symbols and lines."""
         debug = debug or path
         symbols = subprocess.run(["nm", "-S", "--defined-only", debug], capture_output=True, text=True, check=True).stdout
-        # What lies between functions is filling.
+        # Bytes that lie between functions are filling.
         functions = [(int(begin, 16), int(size, 16)) for begin, size in re.findall(r"^(\w+) (\w+) [tTwW] ", symbols, re.MULTILINE)]
         sizes = [size for _, size in functions]
         linked = [begin + chance.randrange(size) for begin, size in chance.choices(functions, sizes, k=count)]
@@ -194,7 +195,7 @@ class NativeLinesTest(LinesTestCase):
         self.assertEqual((frames["statements"]["file"], frames["statements"]["line"]), (SOURCE, CALLER))
 
     def test_lines_are_those_of_addr2line(self):
-        """Of 1,000 addresses of an optimised program and 2,000 of clrsampler itself, C++ with inlined code. binutils' addr2line names another
+        """1,000 addresses of an optimised program and 2,000 of clrsampler itself, C++ with inlined code. binutils' addr2line names another
         file for some parts of functions that are in a section of their own, so LLVM's counts as well."""
         chance = random.Random(7)
         with program("optimised") as target, harness.busy_program() as busy:

@@ -1,8 +1,8 @@
 """OpenTelemetry's profiles: a decoder of one request, and a checker of the format's rules.
 
-Written from open-telemetry/opentelemetry-proto v1.10.0 and the rules that its profiles come with: element 0 of each table is the zero
-value, no entry is there twice, none is unused, every index is in its table, samples of a profile have one shape and distinct identities,
-their times lie within the profile, a mapping says of which build it is.
+Written from open-telemetry/opentelemetry-proto v1.10.0 and the rules that its profiles come with. Element 0 of each table is the zero value.
+No entry is there twice, none is unused, and every index is in its table. Samples of a profile have one shape and distinct identities. Their
+times lie within the profile. A mapping says of which build it is.
 """
 import collections
 import struct
@@ -89,7 +89,7 @@ def any_value(data):
 
 
 class Profiles:
-    """What a request holds. `resources`: (attributes, [profile]); `stack(i)`: names, leaf first."""
+    """The content of a request. `resources`: (attributes, [profile]); `stack(i)`: names, leaf first."""
 
     def __init__(self, data):
         request = grouped(data)
@@ -134,6 +134,11 @@ class Profiles:
         lines = [grouped(line) for line in groups.get(3, [])]
         return {"mapping": one(groups, 1), "functions": [one(line, 1) for line in lines], "lines": [one(line, 2) for line in lines],
                 "attributes": packed(groups, 4)}
+
+    def mappings(self):
+        """{path: attributes} of the files that have code"""
+        entries = [grouped(entry) for entry in self.dictionary["mapping"][1:]]
+        return {self.strings[one(entry, 4)]: dict(self.attribute(i) for i in packed(entry, 5)) for entry in entries}
 
     def stack(self, index):
         locations = packed(grouped(self.dictionary["stack"][index]), 1)
@@ -210,7 +215,7 @@ class Checker:
             self.find(f"{whose} has an attribute twice: {keys}")
 
     def follow(self):
-        """What is used by what is used."""
+        """Marks as used what used entries use."""
         profiles = self.profiles
         for stack in sorted(self.used["stack"]):
             for location in packed(grouped(profiles.dictionary["stack"][stack]), 1):

@@ -15,7 +15,7 @@ def varint(number):
 
 
 def message(*fields):
-    """Of (number, value): an int, bytes, text, or a list of ints, which is packed."""
+    """A message of (number, value): an int, bytes, text, or a list of ints, which is packed."""
     encoded = b""
     for number, value in fields:
         if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""What the tests of the pages have in common: built bundles, node, and a browser that is driven."""
+"""The common part of the tests of the pages: built bundles, node, and a browser that is driven."""
 import os
 import shutil
 import subprocess
@@ -23,17 +23,17 @@ def playwright():
 
 
 def pictures_folder():
-    """What follows --pictures; None: it is not there."""
+    """The value of --pictures; None: it is not there."""
     return _take("--pictures") if "--pictures" in sys.argv else None
 
 
 def day_page():
-    """What follows --day; None: it is not there."""
+    """The value of --day; None: it is not there."""
     return _take("--day") if "--day" in sys.argv else None
 
 
 def _take(option):
-    """What follows an option, which is taken off the command line with it."""
+    """The value of an option, which is taken off the command line with it."""
     at = sys.argv.index(option)
     value = sys.argv[at + 1]
     del sys.argv[at:at + 2]

@@ -49,7 +49,7 @@ def pdb_files(folder):
 
 
 def texts(command, files):
-    """What a reader prints of each file: a list of lines each."""
+    """The lines that a reader prints of each file: a list of lines each."""
     done = subprocess.run([*command, *files], capture_output=True, timeout=600, check=False)
     if done.returncode:
         raise AssertionError(f"{command[-1]} ended with {done.returncode}: {done.stderr[-2000:].decode(errors='replace')}")

@@ -59,12 +59,19 @@ def line_at(offset):
 def jitdump_lines(path):
     """[(begin, end, line)] of what `clrsampler jitdump` prints of debug information."""
     text = subprocess.run([harness.AGENT, "jitdump", path], capture_output=True, text=True, timeout=60, check=True).stdout
-    entries = [(int(at, 16), f"{os.path.basename(file)}:{line}") for at, file, line in re.findall(r"^ +0x([0-9a-f]+) (\S+):(\d+)$", text, re.M)]
-    return [(at, end, line) for (at, line), (end, _) in zip(entries, entries[1:])]
+    ranges, entries = [], []  # entries: of the record before, which is of the code that the next one loads
+    for line in text.splitlines():
+        if entry := re.match(r" +0x([0-9a-f]+) (\S+):(\d+)$", line):
+            entries.append((int(entry[1], 16), f"{os.path.basename(entry[2])}:{entry[3]}"))
+        elif load := re.match(r"\d+ load +0x([0-9a-f]+) 0x([0-9a-f]+) ", line):
+            ends = [at for at, _ in entries[1:]] + [int(load[1], 16) + int(load[2], 16)]
+            ranges += [(at, end, where) for (at, where), end in zip(entries, ends)]
+            entries = []
+    return ranges
 
 
 def jitdump_records(path):
-    """Of each kind that `clrsampler jitdump` prints, how many there are."""
+    """{kind: how many records of it `clrsampler jitdump` prints}"""
     text = subprocess.run([harness.AGENT, "jitdump", path], capture_output=True, text=True, timeout=60, check=True).stdout
     return collections.Counter(re.findall(r"^\d+ (\w+)", text, re.M))
 
@@ -126,7 +133,7 @@ class DotnetCallersTest(harness.LiveTest):
         return [os.path.join(folder, name) for folder, _, names in os.walk(self.path("x.jitdump.data.jit")) for name in names if name.endswith(".so")]
 
     def evidence(self, method):
-        """What a failure has to show: the method's records, and the unwind data of its images as perf reads them."""
+        """Facts that a failure has to show: the method's records, and the unwind data of its images as perf reads them."""
         records = subprocess.run([harness.AGENT, "jitdump", self.path("x.jitdump")], capture_output=True, text=True, timeout=60, check=True).stdout
         lines = [line for line in records.splitlines() if re.match(r"\d+ (load|unwind)", line)]
         for image in self.images():

@@ -56,7 +56,7 @@ class KillTest(harness.LiveTest):
         return harness.Agent(("--pid", pids, "--enable-perf-map", "--lease-directory", self.leases, *more), output=False)
 
     def wait_until_clean(self, plain, seconds):
-        """What is still there after so many seconds; empty: all is undone."""
+        """The files that are still there after so many seconds; empty: all is undone."""
         deadline = time.monotonic() + seconds
         while True:
             left = os.listdir(self.leases)

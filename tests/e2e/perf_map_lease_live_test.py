@@ -135,7 +135,7 @@ class PerfMapLeaseTest(harness.LiveTest):
             self.check_nothing_left(target, result)
 
     def test_in_a_container_with_a_long_tmpdir(self):
-        # As long as a runtime can bind to. Seen from outside, through /proc/PID/root, it would no longer fit into an address.
+        # As long as a runtime can bind to. Seen from outside, through /proc/PID/root, it would not fit into an address.
         long = "/tmp/" + "d" * 48
         with harness.workload(runtimes.INSTALLED, "mix", "--seconds", 300, namespace=True) as target:
             time.sleep(1.2)
@@ -174,7 +174,7 @@ class PerfMapLeaseTest(harness.LiveTest):
         self.check_result(result, minimum_samples=300)
         self.assertGreater(self.jit_names(result), 200, result)
         self.assertEqual(os.listdir(self.leases), [], result)
-        # The process is gone, and with it whoever could be asked: the file still is.
+        # The process is gone, and with it the runtime that could be asked. The file is gone all the same.
         (process,) = [p for p in result.stats["processes"] if p["runtime"]]
         self.assertEqual(diagnostics.map_files(process["pid"]), [], result)
 

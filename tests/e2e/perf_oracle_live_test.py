@@ -99,8 +99,8 @@ class PerfOracleTest(harness.LiveTest):
              harness.workload(version, mode, "--seconds", 40, perf_map=1) as target:
             time.sleep(5)  # past tiering: inlining moves time between methods, and the two windows differ by some milliseconds
             data = os.path.join(folder, "perf.data")
-            # Of all CPUs: clocks of single threads (-p) are set anew at each switch and find it overdue, so that of a program whose threads
-            # wake each other 4 % more are in finish_task_switch, and thread shares differ by 1 % from the scheduler's.
+            # All CPUs are recorded: clocks of single threads (-p) are set anew at each switch and find it overdue. In a program whose threads
+            # wake each other 4 % more would be in finish_task_switch, and thread shares would differ by 1 % from the scheduler's.
             perf = subprocess.Popen(["perf", "record", "-q", "-k", "mono", "-F", str(FREQUENCY), "-e", "cpu-clock", "-g", "-a", "-o", data],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(0.5)

@@ -46,14 +46,14 @@ class Model:
         return tuple(self.strings[self.frames["name"][frame]] for frame in self.indexes(node)) or ("[no stack]",)
 
     def samples(self):
-        """Of each: time, pid, tid, names, weight."""
+        """Each sample as time, pid, tid, names, weight."""
         samples, threads = self.json["samples"], self.json["threads"]
         nothing = itertools.repeat(None)
         for thread, node, time, weight in zip(samples["thread"], samples["stack"], samples.get("time_ns", nothing), samples.get("weight", nothing)):
             yield time, threads["pid"][thread], threads["tid"][thread], self.names(node), weight or 1
 
     def events(self, kind):
-        """Of each: time, duration, name, detail."""
+        """Each event as time, duration, name, detail."""
         events = self.json.get("events", {"kind": ()})
         return sorted((events["time_ns"][i], events["duration_ns"][i], self.strings[events["name"][i]], self.strings[events["detail"][i]])
                       for i, its in enumerate(events["kind"]) if self.json["event_kinds"][its] == kind)
@@ -174,7 +174,7 @@ class PerfettoTest(harness.LiveTest):
 
 
 class PerfettoCompilationsTest(PerfettoTest):
-    """What compilations cost, of a program that compiles."""
+    """The cost of compilations, in a program that compiles."""
 
     MODE, VIEW = "jit", ("--view", "jit")
 
@@ -183,7 +183,7 @@ class PerfettoCompilationsTest(PerfettoTest):
 
 
 class PerfettoWaitsTest(PerfettoTest):
-    """What threads wait for."""
+    """The waits of threads."""
 
     MODE, VIEW = "mix", ("--event", "off-cpu")
 

@@ -3,8 +3,8 @@
 
 usage: perfetto_reader.py TRACE      needs python3-protobuf
 
-The rules are those of the comments in interned_data.proto, trace_packet.proto, clock_snapshot.proto and track_event.proto. What breaks
-one is in `complaints`.
+The rules are those of the comments in interned_data.proto, trace_packet.proto, clock_snapshot.proto and track_event.proto. Breaches
+of one are in `complaints`.
 """
 import collections
 import json
@@ -41,7 +41,7 @@ def name_of(message, field):
 
 
 class Sequence:
-    """What the packets of one writer refer to."""
+    """The things that the packets of one writer refer to."""
 
     def __init__(self):
         self.tables = collections.defaultdict(dict)

@@ -2,7 +2,7 @@
 """Do our names of precompiled (R2R) methods agree with the images, with crossgen2 and with running runtimes?
 
 Each check is one run of tools/r2r_check, the program that reads images with the profiler's own code. It is found through R2R_CHECK or
-CLRSAMPLER_BUILD_DIR. What crossgen2 writes is kept under build/r2r, because CoreLib takes it a minute.
+CLRSAMPLER_BUILD_DIR. The output of crossgen2 is kept under build/r2r, because CoreLib takes it a minute.
 """
 import glob
 import os
@@ -181,7 +181,7 @@ class R2rNames(check_program.CheckProgramTest):
                         os.environ, DOTNET_PerfMapEnabled="1", DOTNET_PerfMapJitDumpPath=folder, DOTNET_PerfMapShowOptimizationTiers="1",
                         **environment))
                     try:
-                        # Of CPU time, so that it has come to its work on a slow machine, too.
+                        # The clock is that of CPU time, so that it has come to its work on a slow machine, too.
                         deadline, clock = time.monotonic() + 90, (~process.pid << 3) | 2
                         while time.clock_gettime(clock) < 3 and time.monotonic() < deadline:
                             time.sleep(0.1)

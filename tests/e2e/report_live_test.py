@@ -18,7 +18,7 @@ BUDGET = 4000
 SDK_VERSION = "1.32.2"
 SCHEMA = os.path.join(runtimes.SOURCE, "docs", "schemas", "report.schema.json")
 
-# Of each service: the section that is to name the trouble, and what stands in its first row, or in its sentence in front of the table.
+# For each service the section that is to name the trouble, and what stands in its first row, or in its sentence in front of the table.
 TROUBLES = {
     "hot": ("CPU time: methods of the program, with what was done for them", r"`Shop\.Prices\.Recalculate`\|its own code"),
     "pauses": ("Methods that delayed the pauses", r"`Shop\.Cache\.Rebuild`"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Frames like `[gc gen1 blocking]` and `[jit Shop.Order.Total OptimizedTier1]`: as much time lies below them as collections and compilations
-took by the word of `pauses` and `jit`, which watch at the same time."""
+took. That is judged by the word of `pauses` and `jit`, which watch at the same time."""
 import collections
 import math
 import os
@@ -37,7 +37,7 @@ class RolesTest(harness.LiveTest):
             waited, stolen = waits(target.host_pid), harness.steal_seconds()
             result = harness.record("--pid", str(target.host_pid), "--duration", f"{SECONDS}s", "--frequency", str(FREQUENCY),
                                     "--hook-budget", "0", *arguments)
-            # What a hypervisor takes is waited for as well, and in no account of the kernel's of a thread.
+            # Time that a hypervisor takes is waited for as well, and in no account of the kernel's of a thread.
             waited = waits(target.host_pid) - waited + (harness.steal_seconds() - stolen) * 1e9
             lines = watcher.finish()
         self.assertEqual(result.status, 0, result)
@@ -72,7 +72,7 @@ class RolesTest(harness.LiveTest):
                         count += weight
                         parents["managed" if frames[roles[0] - 1].endswith("_[j]") else "runtime"] += weight
                     self.check_share(f"{version} {env}", count, sum(p["pause_ns"] - p["suspend_ns"] for p in pauses), waited)
-                    # Of a server each heap has a thread of its own.
+                    # Each heap of a server has a thread of its own.
                     self.assertGreater(parents["runtime" if env else "managed"], 0.9 * count, parents)
 
     def test_compilations(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Stacks of everyday work reach the thread's start, whatever is below: managed code, the runtime, libc, OpenSSL, ICU, compressors.
 
-99.8 % of the stacks of user code begin where libc starts threads and programs, or in Main. What the replay of unwind data says of itself in
-the stats must fit: fewer than one frame in 100,000 contradicts its frame pointer.
+99.8 % of the stacks of user code begin where libc starts threads and programs, or in Main. The replay's own account of unwind data in the
+stats must fit: fewer than one frame in 100,000 contradicts its frame pointer.
 
   roots_live_test.py                            all modes on one runtime
   CLRSAMPLER_ROOTS=full roots_live_test.py      on all runtimes
@@ -48,7 +48,7 @@ LINKER = re.compile(r"_dl_start.*|ld-linux-x86-64\.so\.2!0x[0-9a-f]+")
 
 
 class Roots:
-    """Which stacks reach their thread's start. Pure."""
+    """The stacks that reach their thread's start. Pure."""
 
     def __init__(self, profile):
         self.user = self.reached = 0

@@ -1,4 +1,4 @@
-"""What a runtime says of its compiled methods at the end of an event session: where their code is, and which IL stands behind it.
+"""A runtime's word of its compiled methods at the end of an event session: where their code is, and which IL stands behind it.
 
 The session is one of the diagnostics protocol. Its stream has the form "nettrace" of version 4: blocks of events with compressed headers,
 and blocks that say which provider and event a number stands for.

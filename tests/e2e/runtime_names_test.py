@@ -29,10 +29,10 @@ COUNTS = {"8.0.30": (246, 369, 134, 5, 15), "9.0.19": (331, 275, 99, 6, 15), "10
 HELPER = "CORINFO_HELP_"
 # By its code: what the FCall BulkMoveWithWriteBarrierInternal jumps to.
 MOVES = "InlinedMemmoveGCRefsHelper"
-# What InitJITHelpers1 sets, by helper.
+# Functions that InitJITHelpers1 sets, by helper.
 ALLOCATORS = {"NEWSFAST": ("JIT_NewS_MP_FastPortable", "RhpNewFast"), "NEWARR_1_VC": ("JIT_NewArr1VC_MP_FastPortable", "RhpNewArrayFast"),
               "NEWARR_1_OBJ": ("JIT_NewArr1OBJ_MP_FastPortable", None), "NEWARR_1_PTR": (None, "RhpNewPtrArrayFast")}
-# Of arm64. .NET 10 and 11 copy their barriers also then.
+# Write barriers of arm64. .NET 10 and 11 copy their barriers also then.
 BARRIERS = {"ASSIGN_REF": "JIT_WriteBarrier", "CHECKED_ASSIGN_REF": "JIT_CheckedWriteBarrier", "ASSIGN_BYREF": "JIT_ByRefWriteBarrier"}
 ARM64_COUNTS = {"9.0.23": (6, 19), "10.0.15": (4, 27), "11.0.0": (4, 24)}  # what is set at the start, and assembly that is not
 
@@ -121,7 +121,7 @@ class Image:
         return best
 
     def helper_names(self):
-        """Of the JIT: the names of helpers, in the order of its own table."""
+        """The JIT's names of helpers, in the order of its own table."""
         names = {slot: self.text(target, rb"CORINFO_HELP_\w+") for slot, target in self.pointers.items()}
         slots = sorted(slot for slot, name in names.items() if name)
         assert slots == list(range(slots[0], slots[0] + 8 * len(slots), 8)), "they stand in one table"
@@ -184,7 +184,7 @@ class RuntimeNamesTest(check_program.CheckProgramTest):
                 self.assertEqual(counts, COUNTS[version])
 
     def helpers_in(self, pid, folder, version, machine):
-        """What a process has in its memory, under our names: ({name: address} of precompiled code's cells, {dynamic helper: name or None})"""
+        """The memory of a process under our names: ({name: address} of precompiled code's cells, {dynamic helper: name or None})"""
         path = os.path.join(folder, "libcoreclr.so")
         names, (_, dynamic_at) = self.names_in(path)
         named = {function: name for of_kind in names.values() for function, name in of_kind.items()}

@@ -147,7 +147,7 @@ def root(version, system="linux-x64"):
     return out
 
 
-# What an app host has in the place of its assembly's name: the SHA-256 of "foobar", as text.
+# An app host has this in the place of its assembly's name: the SHA-256 of "foobar", as text.
 APP_HOST_PLACE = b"c3ab8ff13720e8ad9047dd39466b3c8974e592c2fa383d4a3960714caef0c4f2"
 
 
@@ -266,7 +266,7 @@ def number(version):
 
 
 def target_framework(version):
-    """What a program is compiled for that is to run on this version, such as net9.0: an SDK compiles for its own version and older ones."""
+    """The framework to compile a program for that is to run on this version, such as net9.0: an SDK compiles for its own version and older ones."""
     sdk = subprocess.run([dotnet(), "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
     return f"net{min(int(number(version).split('.')[0]), int(sdk.split('.')[0]))}.0"
 

@@ -1,4 +1,4 @@
-# What others on the host must not be able to do: docs/security.md.
+# Tests of what others on the host must not be able to do: docs/security.md.
 clrsampler_live_test(security_access_live_test 300 ALONE MATRIX)
 clrsampler_live_test(security_hung_files_live_test 300)
 clrsampler_live_test(security_names_live_test 300)

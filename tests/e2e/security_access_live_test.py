@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Who gets profiles from `clrsampler serve`, and what asking may cost: a user who owns nothing here asks over TCP and over the Unix socket, floods both, and
-is refused within the budgets; a member of the socket's group, a token, a cookie and TLS get in."""
+"""Access to the profiles of `clrsampler serve`, and what asking may cost.
+
+A user who owns nothing here asks over TCP and over the Unix socket, floods both, and is refused within the budgets. A member of the socket's
+group, a token, a cookie and TLS get in.
+"""
 import ast
 import collections
 import contextlib
@@ -273,7 +276,7 @@ class AccessTest(harness.LiveTest):
         self.fail("the budget has no end")
 
     def flood(self, service, user, address, target, token, seconds=60, measured=7):
-        """The answers. What may be taken at once is taken first; what comes after that is the share."""
+        """The answers. The amount that may be taken at once is taken first; all that comes after it is the share."""
         time.sleep(2)  # some windows
         before = self.memory(service)
         flooding = subprocess.Popen([*user, sys.executable, "-c", FLOOD, address, target, token, str(seconds)],

@@ -24,7 +24,7 @@ class Agent:
         self.clock = (~service.process.pid << 3) | 2
 
     def share(self, seconds):
-        """Of a CPU."""
+        """The share of a CPU."""
         began, cpu = time.monotonic(), time.clock_gettime_ns(self.clock)
         time.sleep(seconds)
         return (time.clock_gettime_ns(self.clock) - cpu) / 1e9 / (time.monotonic() - began)

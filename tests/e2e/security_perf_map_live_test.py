@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nothing is written into a process unless the host's owner asked for it, and what is in no map gets no name.
+"""Nothing is written into a process unless the host's owner asked for it. Code that is in no map gets no name.
 
 The runtime says that it is of a version that nobody knows: its memory is not read then, and a map is the only source of names.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who writes a debug file that the host does not trust chooses no address for a probe, and no debug file chooses a return probe."""
+"""A user who writes a debug file that the host does not trust chooses no address for a probe, and no debug file chooses a return probe."""
 import contextlib
 import os
 import shutil
@@ -11,7 +11,7 @@ import harness
 import runtimes
 from watcher import Watcher
 
-# What the agent takes for a NativeAOT program. C++ exceptions pass through `pass`, which a return probe on it would turn into an abort.
+# The agent takes this for a NativeAOT program. C++ exceptions pass through `pass`, which a return probe on it would turn into an abort.
 SOURCE = r"""
 #include <stdio.h>
 #include <time.h>
@@ -86,7 +86,7 @@ class ForgedProbesTest(harness.LiveTest):
             return sum(a != b for a, b in zip(original, memory.read(len(original))))
 
     def watch(self, *commands):
-        """What probes changed in the last of the processes, and what the agent said."""
+        """The changes that probes made in the last of the processes, and what the agent said."""
         targets = [harness.Target(command) for command in commands]
         for target in targets:
             self.addCleanup(target.stop)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What the agent and its fetching process can still do when somebody has taken them over: tried from inside, by system calls that the
-test makes them call."""
+"""The powers that the agent and its fetching process still have when somebody has taken them over.
+
+The test tries them from inside, by system calls that it makes the processes call.
+"""
 import errno
 import os
 import platform
@@ -25,7 +27,7 @@ AT_FDCWD, O_RDONLY, O_WRONLY, O_RDWR, O_CREAT = -100, 0, 1, 2, 0o100
 AF_UNIX, AF_INET, AF_PACKET, SOCK_STREAM, SOCK_RAW = 1, 2, 17, 1, 3
 CLONE_NEWUSER, PTRACE_ATTACH = 0x10000000, 16
 
-# What nobody's sandbox allows.
+# System calls that nobody's sandbox allows.
 FORBIDDEN = [
     ("execve", "/bin/true", 0, 0),
     ("fork",),

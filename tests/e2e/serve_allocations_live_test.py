@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What clrsampler serve says of allocations, against a program that knows what it allocates (tests/apps/allocations): metric, history,
+"""clrsampler serve's word of allocations, against a program that knows what it allocates (tests/apps/allocations): metric, history,
 profiles and trigger, also after a restart."""
 import collections
 import json
@@ -34,7 +34,7 @@ class ServeAllocationsTest(harness.LiveTest):
 
     @staticmethod
     def allocate(service, program, seconds):
-        """What the program says, and the agent's share of a CPU meanwhile."""
+        """The program's answer, and the agent's share of a CPU meanwhile."""
         cpu, begin = cpu_seconds(service.process.pid), time.monotonic()
         truth = program.allocate(seconds)
         return truth, (cpu_seconds(service.process.pid) - cpu) / (time.monotonic() - begin)
@@ -56,13 +56,14 @@ class ServeAllocationsTest(harness.LiveTest):
         return stacks
 
     def test_the_metric_is_what_the_program_says_and_the_history_keeps_it(self):
-        with Service() as service, Program(NEWEST, 50) as program:
+        # 250 hits a second stay within the budget also where a trap takes 3 us.
+        with Service() as service, Program(NEWEST, 25) as program:
             process, before = self.wait_until_counted(service, program)
             begin = time.time()
             truth, share = self.allocate(service, program, 8)
             service.wait_for_windows(2)  # that of its end, and one more
             seen = service.sum(METRIC, process=process) - before
-            print(f"    50 MB/s: {seen / truth['total']:.4f} of it are told; the agent takes {100 * share:.1f} % of a CPU", flush=True)
+            print(f"    25 MB/s: {seen / truth['total']:.4f} of it are told; the agent takes {100 * share:.1f} % of a CPU", flush=True)
             self.assert_within(abs(seen / truth["total"] - 1), 0.02, f"{seen} bytes are counted of {truth['total']}")
             self.assertEqual(service.sum("clrsampler_hooks_detached_seconds_total"), 0)
 

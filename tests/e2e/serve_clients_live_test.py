@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""1,000 clients that ask `clrsampler serve` all the time do not disturb its sampling: as many of the expected samples are taken as without them,
-none is lost, windows come in time, and the loop that samples turns as before. Both in one run, one after the other.
+"""1,000 clients that ask `clrsampler serve` all the time do not disturb its sampling.
+
+As many of the expected samples are taken as without them, none is lost, windows come in time, and the loop that samples turns as before. Both
+are measured in one run, one after the other.
 
 CLRSAMPLER_CLIENTS (1000), CLRSAMPLER_CLIENT_SECONDS (10): how many, and how long each half takes. It prints what it measures;
-docs/performance.md has the figures of a longer run."""
+docs/measurements/2026-11-26-service.md has the figures of a longer run."""
 import asyncio
 import collections
 import os

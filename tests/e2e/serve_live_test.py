@@ -220,7 +220,7 @@ class ServeTest(harness.LiveTest):
                 limited = (service.sum("clrsampler_runtime_events_lost_total", after, source="limit") -
                            service.sum("clrsampler_runtime_events_lost_total", before, source="limit"))
                 rested = (service.sum("clrsampler_hooks_detached_seconds_total", after) - service.sum("clrsampler_hooks_detached_seconds_total", before))
-                # What is recorded of the program is bounded: 4,000 events a second, five a collection and one or two a compilation.
+                # The record of the program is bounded: 4,000 events a second, five a collection and one or two a compilation.
                 recorded = sum(events * (service.sum(metric, after) - service.sum(metric, before))
                                for metric, events in (("clrsampler_gc_collections_total", 5), ("clrsampler_jit_methods_total", 1)))
                 print(f"    {mode}, budget {budget}: {recorded / seconds:.0f} events a second are recorded, "
@@ -237,7 +237,7 @@ class ServeTest(harness.LiveTest):
                 for source in ("pauses", "jit"):
                     self.assertEqual(*(service.sum("clrsampler_runtime_events_lost_total", one, source=source) for one in (before, after)))
                 self.assertEqual(*(service.sum("clrsampler_samples_lost_total", one) for one in (before, after)))
-                # What is shown of it is whole: nothing is put together across what is missing. Others are not touched.
+                # The shown part of the program is whole: nothing is put together across what is missing. Others are not touched.
                 truth = target.end()
                 service.wait_for_windows(1)
                 pauses, methods = service.json("/api/pauses", pid=target.host_pid, limit=1), service.json("/api/jit", pid=target.host_pid)
@@ -318,7 +318,7 @@ class OperationTest(harness.LiveTest):
             began = time.monotonic()
             with harness.busy_program(), Service("--config", config, window="1s") as service:
                 push = self.enterContext(contextlib.closing(silent.accept()[0]))
-                # What a reload or an end may take: it waits for none of these, and a start is about as much work.
+                # The time that a reload or an end may take: it waits for none of these, and a start is about as much work.
                 patience = 10 + 3 * (time.monotonic() - began)
                 push.recv(100)  # the request is under way
                 with contextlib.closing(http.client.HTTPConnection(*service.address, timeout=60)) as question:

@@ -85,7 +85,7 @@ class ServeOtlpTest(harness.LiveTest):
         self.assertEqual([finding for request in requests for finding in request.checked.findings], [])
         self.assertGreater(sent, 20 * WINDOWS)
         services = set().union(*(request.services() for request in requests))
-        # Who is busy for a fiftieth of the time is seen at 99 Hz in ten seconds but with a probability of 2 in 10 ** 9.
+        # A program that is busy for a fiftieth of the time is seen at 99 Hz in ten seconds but with a probability of 2 in 10 ** 9.
         self.assertLessEqual(set(host.names), services)
         kinds = {kind for request in requests for kind, _ in request.values()}
         self.assertLessEqual({("samples", "count"), ("off_cpu", "nanoseconds")}, kinds)

@@ -2,7 +2,7 @@
 """clrsampler serve for a long time on a busy host: 50 .NET services, 20 processes that begin and end each second, a kill -9 in the middle.
 Memory, descriptors and BPF memory stay where they are, it costs next to nothing, and every second is accounted for.
 
-CLRSAMPLER_SOAK_MINUTES: how long (30). It prints a line a minute; docs/performance.md has the figures of a whole run."""
+CLRSAMPLER_SOAK_MINUTES: how long (30). It prints a line a minute; docs/measurements/2026-11-26-service.md has the figures of a whole run."""
 import os
 import signal
 import statistics
@@ -93,8 +93,8 @@ class SoakTest(harness.LiveTest):
 
     @staticmethod
     def covered(service):
-        """The end of the newest window, and how much time all windows up to it cover, in ms. Of a part of the time, minutes count by where they
-        begin; all time has no such edge."""
+        """The end of the newest window, and how much time all windows up to it cover, in ms. Where a part of the time is asked for,
+        minutes count by where they begin; all time has no such edge."""
         newest = service.json("/api/status")["newest"]
         return newest, service.json("/api/health", **{"from": 1, "to": newest / 1000})["covered_ms"]
 

@@ -96,7 +96,7 @@ class ServeUnitTest(harness.LiveTest):
             else:
                 calls |= system_calls(words)
         self.assertNotIn("mount", calls)
-        # Of the system: another may lie in somebody's home.
+        # The system's python3: another may lie in somebody's home.
         self.filtered = ["/usr/bin/python3", "-c", FILTERED, ",".join(sorted(calls))]
         self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="clrsampler-test-"))
         os.chown(self.folder, harness.NOBODY, harness.NOBODY)
@@ -162,7 +162,7 @@ class ServeUnitTest(harness.LiveTest):
                                        "--listen", "none"], capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 1, done)
                 self.assertIn(missing, done.stderr)
-        # Of CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE capabilities_live_test.py has the proof.
+        # capabilities_live_test.py has the proof of CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE.
         with self.serve(self.without("CAP_SYS_PTRACE")) as service, harness.workload(runtimes.INSTALLED, "json", "--seconds", 300) as target:
             service.wait_for_windows(2)  # it has been met
             target.use_cpu(2)  # 400 samples, each with compiled methods in its stack
@@ -180,7 +180,7 @@ class ServeUnitTest(harness.LiveTest):
             f.write(text)
         verified = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", copy], capture_output=True, text=True, timeout=300)
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
-        # Of 100, which is a service with all rights.
+        # The threshold is one of 100, which is a service with all rights.
         rated = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", copy], capture_output=True, text=True, timeout=300)
         self.assertEqual(rated.returncode, 0, rated.stdout[-600:] + rated.stderr)
 

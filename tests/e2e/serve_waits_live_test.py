@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What clrsampler serve --waits says of waits, against a program that measures its own (tests/apps/waits): metric, history, profiles and
+"""clrsampler serve --waits' word of waits, against a program that measures its own (tests/apps/waits): metric, history, profiles and
 trigger, also after a restart."""
 import collections
 import json

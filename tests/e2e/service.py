@@ -146,7 +146,7 @@ class Manager:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self):
-        """All the time: who sends to a full socket is not waited for."""
+        """Listens all the time: a sender that meets a full socket is not waited for."""
         with contextlib.suppress(OSError):
             while True:
                 said, control, _, _ = self.socket.recvmsg(4096, 128)

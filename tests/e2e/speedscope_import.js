@@ -1,8 +1,9 @@
 // node speedscope_import.js SPEEDSCOPE_PACKAGE_DIR FILE...
 //
-// Imports each file with the importer of the speedscope package and prints one JSON line per file: name, unit, total weight, and the
-// stacks as [[frame, ...], weight], and of each frame with a line [name, file, line, column]. The package ships its importer only inside the bundle of its page, so the bundle is evaluated with
-// stand-ins for the browser's globals. Its importer is untouched: only a reference to it is led out.
+// Imports each file with the importer of the speedscope package and prints one JSON line per file. The line has name, unit, total weight, the
+// stacks as [[frame, ...], weight], and of each frame with a line [name, file, line, column]. The package ships its importer only inside the
+// bundle of its page, so the bundle is evaluated with stand-ins for the browser's globals. Its importer is untouched: only a reference to it is
+// led out.
 'use strict';
 const fs = require('fs');
 const path = require('path');

@@ -14,7 +14,7 @@ A chain goes from the first frame of a thread's own code to the leaf. Its words:
 The instruction pointer is in some method of a chain, so a chain that ends early is right: the leaf of a sample is a fact, what can be wrong is
 the way to it. Below the last frame of the program's own there may be the kernel, and frames of others as `_fault_below` says.
 
-What a stack is judged to be:
+A stack is judged to be:
     exact      frame for frame a chain, from the thread's start
     missing    frames of a chain are left out
     invented   a frame that is in no chain, or not in this place
@@ -28,14 +28,15 @@ import re
 
 import folded
 
-# Whose frames the truth speaks of. What is declared in Shapes.Native is code of libraries; on NativeAOT the stub that calls it has its name.
+# The truth speaks of these frames. Functions that are declared in Shapes.Native are code of libraries; on NativeAOT the stub that calls one has
+# its name.
 OWN = re.compile(r"Shapes\.(?!Native\.)|shapes_|\[dynamic\] Shapes")
-# Where libc's threads and programs begin. What is above them (`_start`, `clone3`) has unwind data that says: the end.
+# Threads and programs of libc begin here. Frames above them (`_start`, `clone3`) have unwind data that says: the end.
 STARTS = re.compile(r"(__)?clone3?|start_thread|_start|__libc_start_main.*|__libc_start_call_main")
 UNNAMED_START = re.compile(r"[^;!]+!0x[0-9a-f]+")  # `_start` of a program without symbols
 STUB = r"\[stub(?: .*)?\]"
 GAPS = {
-    # What stands between caller and target: (pattern of managed frames, pattern of native frames).
+    # Frames that stand between caller and target: (pattern of managed frames, pattern of native frames).
     "stub": (STUB, None),
     "pinvoke": (STUB + r"|Shapes\.Native\.\w+", None),
     "reverse": (STUB + r"|Internal_CompilerGenerated__Module___<Reverse\w+Stub>\w+", None),
@@ -189,7 +190,7 @@ class Truth:
 
 
 def _fault_below(below, gaps):
-    """What may follow the last frame of the program's own. gaps: None behind a frame that may call things, else what may follow the leaf.
+    """The frames that may follow the last one of the program's own. gaps: None behind a frame that may call things, else what may follow the leaf.
 
     A burning leaf calls no managed code by itself; native code it does: helpers of the compiler for loops and counters, and signals."""
     if gaps is None:

@@ -11,7 +11,7 @@ import harness
 import stack_truth
 import stacks_live_test
 
-# What differs from form to form is where code and its unwind data lie: in an image, at an offset of the host, in memory only, in ELF.
+# Forms differ in where code and its unwind data lie: in an image, at an offset of the host, in memory only, in ELF.
 MODES = ("chains", "tiny", "structs", "exceptions", "callbacks", "sorts", "osr")
 VERSIONS = ("8.0.30", "10.0.14")
 CPU_SECONDS = 1.0

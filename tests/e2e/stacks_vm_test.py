@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole stacks of a .NET program on 5.10 and on the newest kernel, x86_64 and arm64, in virtual machines.
 
-Every stack of the program's known chain must be the chain, each caller in its place, from the leaf to its thread's start: the program
+Every stack of the program's known chain must be the chain, each caller in its place, from the leaf to its thread's start. The program
 spends its time in small methods and stubs, so that most leaves have no frame of their own yet, or any more.
 
   stacks_vm_test.py                                  four machines, a minute each
@@ -28,7 +28,7 @@ CHAIN = ("Chain.Work", "Chain.Outer", "Chain.Middle", "Chain.Leaf")
 SMALL = ("Chain.Tiny", "One.Step", "Two.Step")
 # Where libc starts threads and programs. The machines' libraries have no symbols beside those for linking.
 ROOT = re.compile(r"_start|__?clone3?|start_thread|thread_start|libc\.so\.6!0x[0-9a-f]+|\[native: no symbols (app|dotnet)\]|(app|dotnet)!0x[0-9a-f]+")
-# What the runtime does for the thread from here on: compiles what it runs, for example. "[jit: ...]" is a reason for no name.
+# Work that the runtime does for the thread from here on: it compiles what it runs, for example. "[jit: ...]" is a reason for no name.
 ROLE = re.compile(r"\[(gc|jit|suspending) .*\]")
 
 GUEST = """
@@ -44,7 +44,7 @@ kill -9 $pid
 
 
 def fault(frames):
-    """What is wrong with a stack of the chain, its frames from the root to the leaf without suffixes; "" if it is whole; None: no such stack."""
+    """The fault of a stack of the chain, its frames from the root to the leaf without suffixes; "" if it is whole; None: no such stack."""
     frames = frames[:next((i for i, frame in enumerate(frames) if ROLE.fullmatch(frame)), len(frames))]
     own = [i for i, frame in enumerate(frames) if frame.startswith(("Chain.", "One.", "Two."))]
     if not own:

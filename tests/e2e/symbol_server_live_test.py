@@ -222,7 +222,7 @@ class SymbolServerTest(harness.LiveTest):
 
 
 class RuntimeSymbolsTest(harness.LiveTest):
-    """The runtime itself, which ships without symbols. What Microsoft's server has for it can't be had here, so its debug file is
+    """The runtime itself, which ships without symbols. Its file on Microsoft's server can't be had here, so its debug file is
     made from the real image: same build-id, and a symbol at each function that a first run has met."""
 
     NEEDS = ("dotnet", "objcopy")

@@ -7,7 +7,7 @@ import uuid
 
 
 def build_id(path):
-    """Of an ELF64 file: the descriptor of the note GNU, type 3."""
+    """The build-id of an ELF64 file: the descriptor of the note GNU, type 3."""
     with open(path, "rb") as f:
         data = f.read()
     at = data.index(b"\x14\0\0\0\x03\0\0\0GNU\0")  # 20 bytes of build-id

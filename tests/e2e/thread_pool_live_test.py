@@ -31,7 +31,7 @@ def pool_of(program, *arguments):
 
 
 def finding_of(program):
-    """What doctor says of the pool."""
+    """The doctor's finding about the pool."""
     done = subprocess.run([harness.AGENT, "doctor", "--pid", str(program.pid), "--json"], stdout=subprocess.PIPE, text=True, timeout=120)
     (process,) = json.loads(done.stdout)["processes"]
     found = [finding for finding in process["findings"] if finding["check"] == "thread_pool"]

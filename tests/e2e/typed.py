@@ -16,9 +16,9 @@ PLAIN = """type Plain<T> = T extends string ? `${T}` : T extends readonly (infer
 
 
 def complaints(values):
-    """What is wrong with {name: (module, type, value as json.load gives it)}, as text; empty: nothing."""
+    """The faults of {name: (module, type, value as json.load gives it)}, as text; empty: nothing."""
     folder = runtimes.npm_packages("types", *PACKAGES)
-    # Of our process alone: tests run beside each other.
+    # The file is our process's alone: tests run beside each other.
     source = os.path.join(folder, f"check_{os.getpid()}.mts")
     lines = [PLAIN]
     for i, (name, (module, kind, value)) in enumerate(values.items()):

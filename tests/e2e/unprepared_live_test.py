@@ -20,7 +20,7 @@ import stack_truth
 VERSIONS = runtimes.selected()
 STEADY = 0.999
 CHURNING = 0.99
-# Of a process that lives for half a second: what it compiles in its last moments is gone with it, unless it was read before.
+# The share for a process that lives for half a second: what it compiles in its last moments is gone with it, unless it was read before.
 SHORT_LIVED = 0.95
 FREQUENCY = "499"
 
@@ -39,7 +39,7 @@ WORKLOADS = {
     "jit": (CHURNING, (r"^\[dynamic\] Emitted\d+$", r"^Workload\.Loops\.JitMethods")),
 }
 
-# What differs most: kinds of code, and how fast it comes and goes.
+# The workloads that differ most: in kinds of code, and in how fast it comes and goes.
 CHOSEN_WORKLOADS = ("regex", "async", "web", "zoo", "mix", "jit")
 
 # Name -> (version, environment). Each is a reason for which other ways of getting names fail or change.
@@ -57,7 +57,7 @@ ENVIRONMENTS = {
 }
 CHOSEN_ENVIRONMENTS = ("EnableWriteXorExecute=0", "EnableDiagnostics=0, 10")
 
-# What the targets are started with besides. A test of this file's own checks may set it.
+# Variables that the targets are started with besides. A test of this file's own checks may set them.
 PREPARATION = {}
 MEMORY_SOURCES = ("memory",)
 MAP_SOURCES = ("jitdump", "perf-map", "r2rmap")
@@ -134,8 +134,8 @@ class UnpreparedTest(harness.LiveTest):
                     self.check_expected(profile, patterns, result)
 
     def test_prepared_and_unprepared_have_the_same_names(self):
-        """What a jitdump names and what memory names reads alike. Stubs are there in each run. Some methods are not: they are inlined once their
-        caller is compiled anew, or where its precompiled code could not be used: 0.06 % of the frames of web, 0.1 % of mix."""
+        """Methods that a jitdump names and methods that memory names read alike. Stubs are there in each run. Some methods are not: they are
+        inlined once their caller is compiled anew, or where its precompiled code could not be used: 0.06 % of the frames of web, 0.1 % of mix."""
         for mode in WORKLOADS if runtimes.MATRIX else ("web",):
             for version in VERSIONS if runtimes.MATRIX else runtimes.newest():
                 with self.subTest(version=version, mode=mode):

@@ -1,8 +1,8 @@
 """Compares the stacks that `clrsampler stacks` prints of a stopped process with those of independent unwinders. Pure: texts in, findings out.
 
 Oracles: ClrMD's stack walk, through tests/apps/oracle_names, for managed frames: Microsoft's own unwinder, which finds its way from one managed
-part to the next by marks that the runtime keeps. And gdb or eu-stack for native frames: they unwind by .eh_frame and know nothing of managed
-code, so only what lies below the first managed frame can be compared, and whole stacks of threads without managed code.
+part to the next by marks that the runtime keeps. And gdb or eu-stack for native frames. They unwind by .eh_frame and know nothing of managed
+code. So only what lies below the first managed frame can be compared, and whole stacks of threads without managed code.
 """
 import bisect
 import collections
@@ -95,7 +95,7 @@ def parse_eu_stack(text):
 
 
 class NativeCode:
-    """Which addresses lie in ELF files, from the text of /proc/PID/maps. Precompiled assemblies (.dll) and the runtime's own memory do not;
+    """The addresses that lie in ELF files, from the text of /proc/PID/maps. Precompiled assemblies (.dll) and the runtime's own memory do not;
     those are `other`, if code can run there."""
 
     def __init__(self, maps):
@@ -133,7 +133,7 @@ def is_managed(frame):
 def bare_name(name):
     """`Ns.Type.Method` for comparison: without generic arguments, nested types' signs and what the spellings differ in."""
     name = re.sub(r"`\d+", "", name)
-    # What the compiler made of lambdas, local functions, iterators and constructors, which readers get under their names in the source.
+    # Names that the compiler made of lambdas, local functions, iterators and constructors, which readers get under their names in the source.
     name = re.sub(r"\+<>c(?:__DisplayClass[\d_]+)?(?:\[.*\])?\.<([\w.]+)>b__[\d_]+", r".\1.", name)
     name = re.sub(r"<([\w.]+)>g__(\w+)\|[\d_]+", r"\1.\2", name)
     name = re.sub(r"\+<(\w+)>d__\d+(?:\[.*\])?\.MoveNext$", r".\1", name)

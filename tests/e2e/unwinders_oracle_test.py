@@ -31,8 +31,8 @@ THREADS = 12 if STACKS else 2
 WORKLOADS = ("json", "regex", "linq", "async", "gc", "zoo", "expr")
 # In the middle of a throw ClrMD shows the runtime's own order of frames, a handler and its method as two; a reader of profiles wants one.
 HANDLERS = ("exceptions",)
-# Of all frames that could be compared so many may differ: moments for which ClrMD itself is known to be wrong (inside stubs and while an exception
-# is on its way it skips frames), and gdb (the first instructions of a PLT entry).
+# The share of the frames that could be compared which must be equal. ClrMD itself is known to be wrong at moments: inside stubs, and while an
+# exception is on its way, it skips frames. gdb is wrong in the first instructions of a PLT entry.
 SHARE = 0.999
 
 
@@ -195,7 +195,7 @@ class UnwindersTest(StoppedTest):
                 total += compared
                 faults += differing
                 stacks += seen
-                # Which of the two is right, a reader must see: one is too many to be passed over where the others are equal.
+                # A reader must see which of the two is right: one is too many to be passed over where the others are equal.
                 text = "\n".join(f"  {f.tid}: {f.what}\n    ours   {f.ours}\n    theirs {f.theirs}" for f in findings[:5])
                 print(text, end="\n" if text else "", flush=True)
                 self.assertLessEqual(differing, 1 + seen // 1000, f"{case}:\n{text}")
@@ -212,7 +212,7 @@ def short_name(name):
 
 
 class TruthTest(StoppedTest):
-    """What ClrMD sees must be what the program says, too. It does not show native frames."""
+    """ClrMD must see what the program says, too. It does not show native frames."""
 
     # From native code that was called without a transition ClrMD finds no way.
     DIFFERENT = (*HANDLERS, "suppressed")

@@ -41,7 +41,7 @@ def parts(names, arch, version=None):
     framework = os.path.join("shared", "Microsoft.NETCore.App", version)
     if arch == "x86_64":
         root = runtimes.root(version)
-        # Of files, not of folders, the machine gets the shared libraries they need.
+        # The machine gets the shared libraries that files need, but not those that folders need.
         added = [(os.path.join(root, "dotnet"), f"{ROOT}/dotnet"), (os.path.join(root, framework, "libcoreclr.so"), "/opt/libcoreclr.so")]
         apps = [os.path.dirname(runtimes.app(name)) for name in names]
     else:

@@ -1,8 +1,8 @@
-"""What tests/apps/waits says of its waits, against the stacks of a recording."""
+"""Compares what tests/apps/waits says of its waits with the stacks of a recording."""
 import collections
 import math
 
-# Of the time at a site: what it takes to measure, and spinning of less than a millisecond before a wait.
+# The share of the time at a site that measuring takes, and spinning of less than a millisecond before a wait.
 OWN_ERROR = 0.03
 # Waits that are passed over make sums at a site estimates. So many standard errors are exceeded once in 10^9 comparisons.
 SIGMAS = 6
@@ -31,7 +31,7 @@ def check_sites(test, truth, stacks, waits, own_error=OWN_ERROR, least=0.99):
         told, real = sum(kinds.values()), site["ns"] / 1000
         error = own_error + SIGMAS * math.sqrt(passed / (1 - passed) / max(1, site["waits"]))
         print(f"  {site['method']}: {told / real:.3f} of its time ({error:.3f} allowed), {dict(kinds)}", flush=True)
-        # Who spins for his turn on a busy machine waits for a CPU, in parts that may be short.
+        # A thread that spins for its turn on a busy machine waits for a CPU, in parts that may be short.
         spins = site["kind"] in ("task wait", "semaphore")
         test.assertLess(told / real, 1 + error, site)
         test.assertGreater(told / real, (0.8 if spins else 1) - error, site)

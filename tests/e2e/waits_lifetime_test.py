@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Running and waiting of all threads of a process, as `record --event wall` tells them, are the threads' lives: in twelve workloads, within
-1 %. The judge looks at /proc every few milliseconds, and knows the birth of each thread by the kernel's clock and its end by its absence."""
+1 %. The judge looks at /proc every few milliseconds. It knows the birth of each thread by the kernel's clock and its end by its absence."""
 import json
 import os
 import subprocess

@@ -148,8 +148,8 @@ class WaitsTest(harness.LiveTest):
         return sum(delays), len(delays)
 
     def test_threads_that_want_a_cpu_have_waited_as_long_as_the_kernel_says(self):
-        """Twice as many threads as CPUs compute. Between two readings of schedstat they wait for some time; the recording begins before
-        and ends behind these, and each thread can wait no longer than the rest of it."""
+        """Twice as many threads as CPUs compute. Between two readings of schedstat they wait for some time. The recording begins before
+        and ends behind these, and each thread cannot wait longer than the rest of it."""
         count = 2 * os.cpu_count()
         for version in VERSIONS:
             with self.subTest(version), Program(version, str(count)) as program:

@@ -16,7 +16,7 @@ class Program:
         self.pid = self.process.pid
 
     def wait(self, seconds):
-        """What it waited, by site."""
+        """The program's waits, by site."""
         self.process.stdin.write(f"{seconds}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())

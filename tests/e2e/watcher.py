@@ -63,7 +63,7 @@ def truth_of(target):
 
 
 def units(target):
-    """Of work that the target has done by its next tick."""
+    """The units of work that the target has done by its next tick."""
     for line in target.process.stdout:
         if line.startswith("tick "):
             return int(line.split()[2])

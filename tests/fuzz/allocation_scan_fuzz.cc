@@ -1,6 +1,6 @@
-// Any bytes as one function's code, on both machines. Properties: it ends; a site is a branch that is taken where
-// something is not less, with its sum in a register; what is called stands behind a call instruction; no two sites
-// share a place; a function that reports has its facts in two known ways only; and what is found was worth the search.
+// Any bytes as one function's code, on both machines. Properties: it ends. A site is a branch that is taken where
+// something is not less, with its sum in a register. The called function stands behind a call instruction. No two sites
+// share a place. A function that reports has its facts in two known ways only. All that is found was worth the search.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -20,7 +20,7 @@ void Require(bool condition) {
   if (!condition) __builtin_trap();
 }
 
-// What is read piece by piece is what is parsed as a whole.
+// Reading piece by piece gives the same as parsing as a whole.
 void CheckBytes(std::span<const std::byte> record, const absl::StatusOr<Arm64UnwindInfo>& info) {
   const auto read = [&](uint64_t at, std::span<std::byte> into) {
     if (at > record.size() || into.size() > record.size() - at) return false;

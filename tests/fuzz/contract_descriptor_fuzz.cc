@@ -1,4 +1,4 @@
-// What a runtime says of itself: the header of the descriptor, and its JSON.
+// A runtime's own description: the header of the descriptor, and its JSON.
 #include <cstddef>
 #include <cstdint>
 #include <span>

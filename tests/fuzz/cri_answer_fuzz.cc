@@ -33,7 +33,7 @@ void CheckAnswer(absl::string_view bytes) {
     Check((*container)->labels);
     Require(bytes.find(id) != absl::string_view::npos);
   }
-  // What names one container does not name another one, unless both are in it.
+  // A name of one container is none of another one, unless both are in the answer.
   const auto another = ParseListContainers(bytes, other);
   if (another.ok() && another->has_value()) Require(bytes.find(other) != absl::string_view::npos);
   if (const auto image = ParseContainerStatus(bytes, id); image.ok()) Check(*image);

@@ -1,5 +1,5 @@
-// Properties: a reply is the same whether its bytes come at once or in two parts; what was understood is encoded to the
-// same bytes again; no text of a process info is longer than its bytes allow.
+// Properties: a reply is the same whether its bytes come at once or in two parts. An understood message is encoded to
+// the same bytes again. No text of a process info is longer than its bytes allow.
 #include <cstdint>
 #include <optional>
 #include <string>

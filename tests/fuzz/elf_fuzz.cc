@@ -1,13 +1,15 @@
-// Any bytes as an ELF image. Properties: ranges are sorted and do not overlap, a look-up agrees with the range that it
-// comes from, conversions are each other's inverse, and a function found by its unwind table contains the address asked
+// Any bytes as an ELF image. Properties: ranges are sorted and do not overlap, and a look-up agrees with the range that
+// it comes from. Conversions are each other's inverse. A function found by its unwind table contains the address asked
 // for.
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/byte_reader.h"
 #include "formats/elf/eh_frame.h"
 #include "formats/elf/elf_exports.h"
 #include "formats/elf/elf_symbols.h"
 #include "formats/elf/plt.h"
+#include "formats/elf/thread_variable.h"
 
 namespace {
 
@@ -38,6 +40,20 @@ void CheckFunctions(const ElfImage& image) {
   }
 }
 
+// Where the loader's words are anything, a place is one that the sampler can be told of.
+void CheckThreadVariable(const ElfImage& image, std::span<const std::byte> bytes) {
+  const auto variable = FindThreadVariable(image, "errno");
+  if (!variable) return;
+  size_t at = 0;
+  const auto word = [&](uint64_t) { return LoadAt<uint64_t>(bytes, 8 * at++); };
+  for (const bool is_program : {false, true}) {
+    const auto place = PlaceOf(*variable, image.machine(), 0, is_program, ThreadVectorKind::kMusl, word);
+    if (!place.ok()) continue;
+    Require(place->offset % 8 == 0 && place->offset >= -(1 << 20) && place->offset <= 1 << 20);
+    Require((place->slot == 0) == (place->module == 0));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -49,6 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   CheckSymbols(*image);
   CheckFunctions(*image);
+  CheckThreadVariable(*image, bytes);
   for (const LoadSegment& segment : image->segments()) {
     const auto offset = image->ToOffset(segment.address);
     if (!offset) continue;

@@ -1,8 +1,8 @@
 // Any bytes as a runtime, its debug file and its JIT at once. The first byte says which of these three they are.
-// Properties: it ends; every refusal says why; every address that is given is the first of a function of the unwind
-// table or of a symbol with a size, which begins with a known prologue; its offset leads to these very bytes, and no
-// other segment does; two hooks never share an address; inside a function there is one place only, and only in
-// compileMethod.
+// Properties: it ends, and every refusal says why. Every address that is given is the first of a function, which begins
+// with a known prologue. The function is one of the unwind table, or of a symbol with a size. Its offset leads to these
+// very bytes, and no other segment does. Two hooks never share an address. Inside a function there is one place only,
+// and only in compileMethod.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Any bytes as the fields of a request: who has no token gets no further than /metrics and /-/ready, whatever else is
-// said, and a cookie is found as often as it is there.
+// Any bytes as the fields of a request. Without a token it gets no further than /metrics and /-/ready, whatever else is
+// said. A cookie is found as often as it is there.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Debug information of a compiled body, read as from another process: the first byte chooses the format and where the
-// head begins, three say how large the code is, and the rest is the debug information.
+// Debug information of a compiled body, read as from another process. The first byte chooses the format and where the
+// head begins, and three say how large the code is. The rest is the debug information.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

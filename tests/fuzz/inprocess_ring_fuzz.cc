@@ -1,5 +1,6 @@
-// Properties: whatever the target writes into the ring, a step takes no more records than it may, gives back what it
-// took and nothing else, and texts are no longer than their records. A ring that the writer has filled comes out whole.
+// Properties, whatever the target writes into the ring: a step takes no more records than it may. It gives back what it
+// took and nothing else. Texts have at most the length of their records. A ring that the writer has filled comes out
+// whole.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
-// What a process that reads debug information may say, once it was taken over; the first byte is the number of
-// addresses that it was asked for. Properties: an answer has a line for each of them or a reason, its texts hold no
-// control characters, and written again it reads the same.
+// The answers that a process that reads debug information may give, once it was taken over. The first byte is the
+// number of addresses that it was asked for. Properties: an answer has a line for each of them or a reason, its texts
+// hold no control characters, and written again it reads the same.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

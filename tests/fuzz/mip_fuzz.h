@@ -1,4 +1,4 @@
-// What the targets of Machine IR Profiles have in common.
+// The common part of the targets of Machine IR Profiles.
 #ifndef CLRSAMPLER_FUZZ_MIP_FUZZ_H_
 #define CLRSAMPLER_FUZZ_MIP_FUZZ_H_
 
@@ -54,8 +54,8 @@ inline bool Same(const MipProfile& a, const MipProfile& b) {
   return true;
 }
 
-// What was read can be written, in every layout that can hold it, and read again. Where no function has a name, nothing
-// but luck tells the two layouts with one header apart (docs/mip.md): the documented one is taken.
+// A profile that was read can be written, in every layout that can hold it, and read again. Where no function has a
+// name, nothing but luck tells the two layouts with one header apart (docs/mip.md): the documented one is taken.
 inline void CheckRewrite(const MipProfile& profile) {
   const bool named = std::any_of(profile.functions.begin(), profile.functions.end(),
                                  [](const MipFunction& function) { return function.name != kNoMipName; });

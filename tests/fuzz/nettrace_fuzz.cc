@@ -1,5 +1,5 @@
-// Properties: records are the same whether a stream comes at once or in pieces; payloads are no longer than the stream;
-// in order of time come the same events, and none is older than the one before it but those that are counted.
+// Properties: records are the same whether a stream comes at once or in pieces. Payloads have at most the length of the
+// stream. In order of time the same events come. None is older than the one before it, but those that are counted.
 #include <cstdint>
 #include <string>
 #include <utility>

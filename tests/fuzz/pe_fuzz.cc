@@ -9,6 +9,7 @@
 #include "formats/byte_reader.h"
 #include "formats/pe/bundle_content.h"
 #include "formats/pe/bundle_manifest.h"
+#include "formats/pe/il_body.h"
 #include "formats/pe/loaded_image.h"
 #include "formats/pe/pdb_reference.h"
 #include "formats/pe/r2r_image.h"
@@ -98,6 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(entries.size() <= 64);
   Require(clrsampler::PdbReferences(*pe).size() + clrsampler::PdbChecksums(*pe).size() <= entries.size());
   if (const auto embedded = clrsampler::EmbeddedPdb(*pe)) Require(embedded->size() >= 4 && embedded->size() <= size);
+  (void)clrsampler::ReadIlBody(bytes);
   auto image = clrsampler::R2rImage::Open(*std::move(pe), "fuzz");
   if (image.ok()) UseImage(**image, bytes);
   return 0;

@@ -1,4 +1,4 @@
-// Properties: where read() happened to stop does not matter; every reported name is found again at its offset; every
+// Properties: where read() happened to stop does not matter. Every reported name is found again at its offset. Every
 // line of the file is counted once, with an end of its own or glued to the next one.
 #include <algorithm>
 #include <cstdint>

@@ -32,7 +32,7 @@ size_t CountKallsyms(absl::string_view text) {
   return lines;
 }
 
-// What becomes a label is short and harmless, whatever the path held; a parent directory can't add to it.
+// A label is short and harmless, whatever the path held; a parent directory can't add to it.
 void CheckIdentity(absl::string_view path) {
   const CgroupIdentity identity = IdentifyCgroup(path);
   for (const absl::string_view text : {absl::string_view(identity.container_id), absl::string_view(identity.pod_uid),

@@ -1,5 +1,5 @@
-// Any bytes as a profile. The first one says which reader: each of them, or the one that finds the format. What is read
-// obeys the model's rules, and each writer writes it with the same total.
+// Any bytes as a profile. The first one says which reader: each of them, or the one that finds the format. A profile
+// that is read obeys the model's rules, and each writer writes it with the same total.
 #include <cstddef>
 #include <cstdint>
 
@@ -26,8 +26,9 @@ void CheckRules(const ProfileModel& model) {
   Require(model.strings[0].empty());
   for (const clrsampler::ModelFrame& frame : model.frames) {
     Require(frame.name != 0);
-    for (const clrsampler::StringIndex index : {frame.name, frame.system_name, frame.source, frame.module,
-                                                frame.module_path, frame.build_id, frame.tier, frame.source_file}) {
+    for (const clrsampler::StringIndex index :
+         {frame.name, frame.system_name, frame.source, frame.module, frame.module_path, frame.build_id, frame.file_hash,
+          frame.tier, frame.source_file}) {
       text(index);
     }
     Require(frame.line != 0 || (frame.column == 0 && frame.line_kind == clrsampler::LineKind::kNone));

@@ -1,6 +1,6 @@
-// What hooks in a hostile process may report, in any order and with any values: the trackers of pauses and of
-// compilations, and what threads were at. Each 6 bytes are an event: what, thread, two arguments, time passed, and what
-// then is asked.
+// Reports of hooks in a hostile process, in any order and with any values: the trackers of pauses and of compilations,
+// and what threads were at. Each 6 bytes are an event: what, thread, two arguments, time passed, and what then is
+// asked.
 #include <cstddef>
 #include <cstdint>
 

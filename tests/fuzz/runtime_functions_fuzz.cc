@@ -1,5 +1,5 @@
-// Any bytes as a runtime's image. Properties: every name is of letters and few signs, and is given once to a start;
-// every function with a name begins where an entry of the unwind table does, in executable memory; the tables lead to
+// Any bytes as a runtime's image. Properties: every name is of letters and few signs, and is given once to a start.
+// Every function with a name begins where an entry of the unwind table does, in executable memory. The tables lead to
 // at least as many functions as have names by them.
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Any recording of stacks: words, code and unwind data of any kind. Properties: the walk asks no more often than there
-// are words and frames, frames after the sampled one lie in mapped code, no stack is longer than the limit, a stack
-// that is called complete ends without a doubt, and the same question has the same answer.
+// are words and frames. Frames after the sampled one lie in mapped code, and no stack is longer than the limit. A stack
+// that is called complete ends without a doubt. The same question has the same answer.
 //
-// What damage would make unreadable is mended, so that inputs reach the walk: the front of a cut recording counts, and
-// the counts in a sample are made to fit what follows.
+// Damage that would make an input unreadable is mended, so that inputs reach the walk. The front of a cut recording
+// counts, and the counts in a sample are made to fit what follows.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +44,7 @@ bool Mend(std::vector<uint64_t>& record) {
   std::memcpy(&sample, record.data(), sizeof sample);
   sample.kernel_frames = 0;
   sample.snapshots = 0;
-  sample.flags &= ~(uint32_t{WIRE_SAMPLE_RETURNS_MASK} << WIRE_SAMPLE_RETURNS_SHIFT);
-  sample.flags &= ~(uint32_t{WIRE_SAMPLE_ASYNC_MASK} << WIRE_SAMPLE_ASYNC_SHIFT);
+  sample.flags &= ~uint32_t{WIRE_SAMPLE_FOLLOWERS};
   size_t at = kHeader;
   uint16_t frames = 0;
   const auto gap = [&](size_t i) { return record[i] >> WIRE_GAP_SHIFT & WIRE_GAP_MASK; };
@@ -73,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(raw.ok());
     code.count = 0;
     unwinder.Walk(*raw, code, stack);
-    // Each step is led on by a word above those that led here; where there is no code the chain is asked once more. Of
-    // the sampled function, and those that signals interrupted, their callers' code is asked for before.
+    // Each step is led on by a word above those that led here; where there is no code the chain is asked once more. The
+    // code of the sampled function's callers, and of those that signals interrupted, is asked for before.
     constexpr size_t kAskedBefore = 2 * 17;
     Require(code.count <= 2 * kMaxFrames + 2 * recorded.record.size() + kAskedBefore);
     Require(stack.frames.size() <= kMaxFrames);
@@ -90,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     unwinder.Walk(*raw, code, again);
     Require(stack == again);
   }
-  // What was read whole is written and read again as it is.
+  // A recording that was read whole is written and read again as it is.
   if (StackRecording::Parse({reinterpret_cast<const std::byte*>(data), size}).ok()) {
     const std::string text = recording.Serialize();
     const auto copy = StackRecording::Parse(std::as_bytes(std::span(text)));

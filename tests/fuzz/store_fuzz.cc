@@ -1,6 +1,6 @@
 // Any bytes as blobs of a store. The first one says which: a part of an entry, a packed blob, or a dictionary (its
-// length in the next two bytes) with rows behind it, which become a profile. What is decoded is in bounds, and comes
-// back when it is merged, encoded and decoded again.
+// length in the next two bytes) with rows behind it, which become a profile. Decoded values are in bounds, and come
+// back when they are merged, encoded and decoded again.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ void Require(bool condition) {
   if (!condition) __builtin_trap();
 }
 
-// What `merge` leaves and `encode` writes has to come back with the same bytes.
+// The result of `merge`, as `encode` writes it, has to come back with the same bytes.
 template <typename T, typename Merge>
 bool ComesBack(std::span<const std::byte> bytes,
                absl::Status (*decode)(std::span<const std::byte>, const DictionarySizes&, std::vector<T>&),

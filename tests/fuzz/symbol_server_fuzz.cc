@@ -1,5 +1,5 @@
-// Any bytes as a message between the two processes, as an address, and as an image's path: what is accepted comes back
-// the same, and no key leaves its place in a URL or in the cache.
+// Any bytes as a message between the two processes, as an address, and as an image's path. Accepted input comes back
+// the same. No key leaves its place in a URL or in the cache.
 #include <array>
 #include <cstddef>
 #include <cstdint>

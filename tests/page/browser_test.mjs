@@ -13,7 +13,7 @@ import * as files from './page_files.mjs';
 import {slowness} from './slowness.mjs';
 
 const ROW_PX = 20;
-// What the budgets allow on a quiet machine, and how much more in a test that shares its machine with others.
+// The budgets on a quiet machine, and how much more a test gets that shares its machine with others.
 const FIRST_PAINT_MS = 1000, ZOOM_MS = 50, GRACE = 4;
 const RULE = {scale: 1, all: 0, self: 3, total: 3, stack: 3};
 
@@ -93,6 +93,7 @@ class Opened {
 
   /** Names and last numbers of the table. */
   async table() {
+    await files.isSettled(this.page);
     const rows = await this.page.locator('.methods tbody tr').all();
     return Promise.all(rows.map(async (row) => (await row.locator('td').allTextContents()).slice(0, -1).map((text) => text.trim())));
   }
@@ -607,7 +608,7 @@ test('a difference that the program wrote', {skip: process.env.PROGRAM_DIFF ? fa
     await opened.menu(2, 0.1, 'Focus: only stacks with this');
     assert.match(await opened.hover(0, 0.5), /all.*total4,000 samples.*before3,000 samples/);
     await page.getByRole('button', {name: /Take back/}).click();
-    // Who calls it.
+    // The callers of a method.
     await opened.menu(2, 0.1, 'Who calls this?');
     assert.match(await opened.hover(2, 0.5), /Shop\.Main.*total4,000 samples.*before3,000 samples/);
     await page.getByRole('button', {name: /Take back/}).click();
@@ -616,7 +617,7 @@ test('a difference that the program wrote', {skip: process.env.PROGRAM_DIFF ? fa
     await picker.selectOption({index: 1});
     assert.match(await opened.hover(0, 0.5), /all.*total5,000 samples.*before5,000 samples/);
     await picker.selectOption({index: 0});
-    // What it was before.
+    // The profile as it was before.
     await page.getByRole('radio', {name: 'before'}).click();
     assert.match(await opened.hover(3, 0.95), /Shop\.Copy.*before980 samples/);
   }, {url: pathToFileURL(process.env.PROGRAM_DIFF).href});

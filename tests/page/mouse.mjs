@@ -1,4 +1,4 @@
-// What a hand does with the mouse.
+// Moves of a hand with the mouse.
 
 /** Drags from one place of an element to another; places are shares of its width and height. */
 export async function drag(page, element, from, to, {shift = false} = {}) {

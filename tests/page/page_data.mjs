@@ -6,6 +6,7 @@ import {deflateSync, inflateSync} from 'node:zlib';
 export const PAGE = new URL('../../userspace/output/page/page.html', import.meta.url);
 const LINE_KINDS = ['none', 'exact', 'optimised'];
 const LANES = ['Other', '.NET', 'precompiled .NET', 'native', 'kernel', 'garbage collection', 'JIT compiler', 'waiting', 'idle'];
+const WAITS = new Set(['waiting', 'idle']);  // frames behind them are the waker's
 const EVENT_KINDS = ['pause', 'collection', 'compilation'];
 const KINDS = ['unknown', 'kernel', 'native', 'jit', 'r2r', 'aot', 'role', 'mark', 'inlined'];
 
@@ -78,7 +79,7 @@ export class DataBuilder {
     return this.lineIds.get(key);
   }
 
-  /** What is known of a file of source text. */
+  /** Facts about a file of source text. */
   source(file, {url = '', text = ''}) {
     this.sources.file.push(this.string(file));
     this.sources.url.push(this.string(url));
@@ -138,15 +139,18 @@ export class DataBuilder {
 
   framesData() {
     if (this.times.length === 0) return this.frames;
-    const lane = {unknown: 0, jit: 1, r2r: 2, aot: 2, native: 3, kernel: 4, role: 5};
-    return {...this.frames, lane: this.frames.kind.map((kind) => (lane[KINDS[kind]] ?? -1) + 1)};
+    const lane = {unknown: 0, jit: 1, r2r: 2, aot: 2, native: 3, kernel: 4, role: 5}, marks = {'[sleep]': 7, '[idle]': 8};
+    return {...this.frames, lane: this.frames.kind.map((kind, i) => (lane[KINDS[kind]] ?? marks[this.strings[this.frames.name[i]]] ?? -1) + 1)};
   }
 
   /** packedTimes: what pageOf puts into its own place; more.stepMs: of the stacks, more.lanesMs: of lanes that stand apart */
   timesData(cells, more) {
     const {stepMs = 20, lanesMs = 0} = more, lanes = new Map();
     const numbers = new Map(cells.map(({node, thread}, i) => [`${node}/${thread}`, i])), frames = this.framesData();
-    const kindAt = (node) => (node < 0 ? 0 : frames.lane[this.nodes.frame[node]] || kindAt(node - this.nodes.up[node]));
+    const kindAt = (node) => {
+      const before = node < 0 ? 0 : kindAt(node - this.nodes.up[node]);
+      return node < 0 || WAITS.has(LANES[before - 1]) ? before : frames.lane[this.nodes.frame[node]] || before;
+    };
     const laneOf = cells.map(({node, thread}) => {
       const key = `${thread}/${kindAt(node)}`;
       if (!lanes.has(key)) lanes.set(key, lanes.size);
@@ -186,7 +190,7 @@ const varintsOf = (numbers) => numbers.flatMap((number) => {
 });
 
 /**
- * What output/html_times.h has of samples.
+ * The samples as output/html_times.h has them.
  * @param {{cell: number, timeMs: number, weight: number}[]} samples
  */
 export function packSteps(samples, cells, stepMs) {

@@ -39,6 +39,9 @@ export async function newPage(context) {
 
 export const isDrawn = (page) => page.waitForFunction(() => performance.getEntriesByName('page-ready').length > 0 || document.querySelector('.failure'));
 
+/** Waits until nothing in the page says that it is still being made: tables follow the picture. */
+export const isSettled = (page) => page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null);
+
 /** Opens a page, acts, and finds no complaints. */
 export async function withFile(own, path, act, {hash = '', ...screen} = {}) {
   const context = await newContext(own, screen);

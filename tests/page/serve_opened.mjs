@@ -12,7 +12,7 @@ let browser;
 before(async () => { browser = await chromium.launch({executablePath: process.env.CHROMIUM, args: ['--no-sandbox']}); });
 after(async () => { await browser?.close(); });
 
-/** A page of a server. What it says on the console, asks of others, or breaks of its policy is an error at close(). */
+/** A page of a server. Messages on its console, requests to others and breaks of its policy are errors at close(). */
 export class Opened {
   static async at(url, {hash = '', width = 1280, height = 900, dark = false, clock = null, patience = 60_000, ...more} = {}) {
     const opened = new Opened();

@@ -66,6 +66,9 @@ describe('a long table', () => {
     await press('ArrowUp', name(1));
     await press('End', 'Shop.Main');
     await press('ArrowUp', name(METHODS - 1));
+    // Keys that come faster than rows are drawn.
+    for (const key of ['Home', 'ArrowDown', 'End', 'ArrowUp']) await page.keyboard.press(key);
+    await page.waitForFunction((text) => document.activeElement.textContent.trim() === text, name(METHODS - 1));
     await press('Home', name(0));
     await page.keyboard.press('PageDown');
     await page.waitForFunction((text) => document.activeElement.textContent.trim() !== text, name(0));
@@ -79,10 +82,20 @@ describe('a long table', () => {
       if (i % 8 === 7) await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));  // the next rows are drawn
     }
     assert.equal(await focused(page), name(80));
-    // What had the focus may leave the document: keys go on from what is in sight.
+    // The element that had the focus may leave the document: keys go on from what is in sight.
     await scroll(page, 26 * 2000);
     await page.waitForFunction(() => document.activeElement.classList.contains('methods-host'));
     await press('ArrowDown', name(2000));
+  }));
+
+  test('leaves the focus where the key Tab took it from a row that a key led to', () => withMany(async (page) => {
+    await page.getByRole('button', {name: name(20), exact: true}).focus();
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(page), name(21));
+    for (let i = 0; i < 10; ++i) await page.keyboard.press('Tab');
+    await scroll(page, 26 * 12);
+    await page.waitForFunction((text) => document.querySelector('.methods tbody tr').textContent.includes(text), name(4));
+    assert.equal(await focused(page), name(26));
   }));
 
   test('sorts and searches all rows', () => withMany(async (page) => {

@@ -39,6 +39,7 @@ describe('a range', () => {
     await drag(page, map(page), [0.71, 0.01], [0.79, 0.99]);
     assert.match(await chosen(page), /^7\.00 s – 8\.00 s: 200 samples, 18\.2 %/);
     assert.match(await page.locator('.details').textContent(), /total200 samples/);
+    await files.isSettled(page);
     const names = await page.locator('.methods tbody td.name').allTextContents();
     assert.deepEqual(names.map((name) => name.trim()).sort(), ['Shop.Main', 'Shop.Save', 'Shop.Worker', 'burst']);
     await page.getByRole('tab', {name: 'How good is this?'}).click();
@@ -98,6 +99,7 @@ describe('a range', () => {
         total += samples.weight[i];
       });
       assert.match(await page.locator('.details').textContent(), new RegExp(`total${total.toLocaleString('en')} samples?,`), `${from}-${to}`);
+      await files.isSettled(page);
       const rows = await page.locator('.methods tbody tr').evaluateAll((all) => all.map((row) => [row.querySelector('td.name').textContent.trim(), row.querySelector('td.number').title]));
       assert.deepEqual(new Map(rows.filter(([, text]) => text !== '0').map(([name, text]) => [name, Number(text.replaceAll(',', ''))])), self);
     }
@@ -108,6 +110,7 @@ describe('a range', () => {
 describe('two ranges', () => {
   const compares = async (page) => {
     assert.match(await chosen(page), /^5\.00 s – 10\.00 s: 600 samples.*compared with 0\.00 s – 5\.00 s/);
+    await files.isSettled(page);
     const rows = await page.locator('.methods tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent.trim())));
     const row = (name) => rows.find(([text]) => text === name);
     assert.deepEqual(row('Shop.Load').slice(1, 4), ['100.0 %', '0 %', '\u2212100.00']);

@@ -157,6 +157,16 @@ test('lanes say what each thread was at', () => {
   assert.deepEqual(texts(two, 5).sort(), ['.NET 50', 'garbage collection 50'], 'a mark is what its caller is');
 });
 
+test('what ended a wait is in the lane of the wait', () => {
+  const builder = new DataBuilder({view: 'wall', duration_ns: 10 * SECOND, period_ns: 10 * MS});
+  const sleep = {name: '[sleep]', kind: 'mark'}, waker = {name: '[woken by thread b]', kind: 'mark'};
+  builder.at(0, ['Main', sleep, waker, 'Set', {name: 'write', kind: 'native'}], 3);
+  builder.at(20, ['Main', 'Set'], 2);
+  const profile = profileOf(builder);
+  const lane = laneColumns(profile.times, [0], {from: 0, to: 10 * SECOND}, 1).get(0);
+  assert.deepEqual(sharesAt(profile.times, lane, 0).map(({text, weight}) => `${text} ${weight}`), ['waiting 3', '.NET 2']);
+});
+
 test('what lasts is spread over the lane', () => {
   const builder = new DataBuilder({view: 'wall', unit: 'microseconds', period_ns: 0, duration_ns: 10 * SECOND});
   builder.at(2000, ['Main', 'Wait'], 3_000_000);

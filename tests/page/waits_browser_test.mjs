@@ -81,7 +81,7 @@ describe('a made-up recording', () => {
   });
 });
 
-// What docs/waits.md tells people to do, on pages of real programs.
+// The steps that docs/waits.md tells people to take, on pages of real programs.
 describe('real programs', {skip: PAGES.lock ? false : 'WAIT_PAGES is not set'}, () => {
   test('the lock: its place, who holds it, and what that thread does meanwhile', () => withFile(PAGES.lock, async (page) => {
     const locks = (await sites(page)).filter(([kind]) => kind === 'monitor');

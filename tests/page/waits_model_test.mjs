@@ -1,4 +1,4 @@
-// What the page makes of a profile of waits: kinds, sites and who ended them, and stacks of these. Run by html_page_test.
+// The page's model of a profile of waits: kinds, sites and who ended them, and stacks of these. Run by html_page_test.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {Profile} from '../../userspace/output/page/src/profile_data.js';

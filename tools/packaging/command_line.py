@@ -1,4 +1,4 @@
-"""What `clrsampler COMMAND --help` says, as values. The one source of manual pages, completions and the example configuration."""
+"""The output of `clrsampler COMMAND --help` as values. It is the one source of manual pages, completions and the example configuration."""
 import dataclasses
 import re
 import subprocess

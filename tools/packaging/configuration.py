@@ -1,13 +1,13 @@
 """The example configuration file of `clrsampler serve`: every key, commented out, with its default."""
 import textwrap
 
-# What a line of an option without a default looks like; the parser of the test reads every one of them.
+# Examples for the lines of options without a default; the parser of the test reads every one of them.
 EXAMPLES = {"cgroup": "/system.slice/shop.service", "container": "shop", "comm": "dotnet", "uid": "1000", "ring-bytes": "16MiB", "perf-map-cap": "256MiB", "cri-socket": "/run/containerd/containerd.sock",
             "allow-host": "profiles.example.com", "textfile": "/var/lib/prometheus/node-exporter", "push": "https://pyroscope.example.com",
             "push-header": "Authorization: Bearer TOKEN", "otlp": "http://collector.example.com:4318",
             "otlp-header": "Authorization: Bearer TOKEN", "otlp-ca": "/etc/clrsampler/collector-ca.pem", "pdb-path": "/srv/symbols", "token-file": "/etc/clrsampler/token", "tls-cert": "/etc/clrsampler/cert.pem",
             "tls-key": "/etc/clrsampler/key.pem", "trigger": "pause>100ms"}
-# What the package says, where that is not the default: the service has a Unix socket, for whom the file system lets in.
+# The package's values where they are not the default: the service has a Unix socket, for users that the file system lets in.
 PACKAGED = {"listen": '["unix:/run/clrsampler/http.sock", "127.0.0.1:9404"]'}
 NOT_KEYS = {"help", "config"}
 HEAD = """\

@@ -58,7 +58,7 @@ class InterfaceFilesTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), page.name)
 
     def complete(self, *words):
-        """What bash offers for the last of the words."""
+        """The words that bash offers for the last one."""
         script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; ' \
                  '_clrsampler clrsampler "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"; printf "%s\\n" "${COMPREPLY[@]}"'
         done = subprocess.run(["bash", "-uc", script, "bash", GENERATED / "clrsampler.bash", "clrsampler", *words], capture_output=True, text=True)

@@ -1,7 +1,7 @@
 """Manual pages: the prose of prose/PAGE.txt around the options that the program itself lists.
 
-Prose: a line `= NAME` begins a section; blank lines part paragraphs; indented lines stay as they are; `words` in backquotes are bold;
-a paragraph whose first line ends with two colons (`term::`) is an item of a list.
+Prose: a line `= NAME` begins a section. Blank lines part paragraphs. Indented lines stay as they are. `words` in backquotes are bold.
+A paragraph whose first line ends with two colons (`term::`) is an item of a list.
 Sections come in the order of manual pages, OPTIONS and EXAMPLES from the program.
 """
 import re

@@ -23,7 +23,7 @@ _ROW = re.compile(r"^ {2,}|\S {3,}\S|^ *clrsampler(?: |$)")
 
 @dataclasses.dataclass
 class _Group:
-    """What stands in brackets, and the word before them."""
+    """The content of brackets, and the word before them."""
     name: str
     parts: list
     line: int
@@ -110,7 +110,7 @@ def _tell(group, found):
 
 
 def _tell_inside(group, found):
-    """Of what StrCat joins: calls in it may hold texts of their own."""
+    """Looks into the parts that StrCat joins: calls in it may hold texts of their own."""
     for part in group.parts:
         if isinstance(part, _Group):
             _tell_inside(part, found) if _JOINS.match(part.name) else _tell(part, found)
@@ -134,7 +134,7 @@ def _rendered(run):
 
 
 def _joined(group):
-    """What StrCat puts together. Where it may put in one of several texts, the longest stands."""
+    """The text that StrCat puts together. Where it may put in one of several texts, the longest stands."""
     choices, text, line = [], "", 0
 
     def close():

@@ -17,7 +17,7 @@ HISTORY = re.compile(r"(?<![\"'`])\b([Uu]ntil now|[Ww]as mended|asked for is|[Nn
 
 
 def faults(sentence, fragments=FRAGMENT):
-    """What is wrong with one sentence."""
+    """The complaints about one sentence."""
     fragment = fragments.match(sentence.plain)
     found = []
     if sentence.words > MOST_WORDS:

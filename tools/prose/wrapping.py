@@ -8,7 +8,7 @@ _STARTS_SOMETHING_ELSE = re.compile(r"[-+*>|<=#]|\d+[.)]$|~~~|```|.*::$")  # at 
 
 
 def atoms(text):
-    """What no line may be broken in: words, code, and links with their text."""
+    """The pieces that no line may be broken in: words, code, and links with their text."""
     mask = masked(text)
     for link in re.finditer(r"!?\[[^\[\]]*\]\([^()\s]*\)", text):
         if "\0" in mask[link.start():link.end()]:

@@ -1,4 +1,4 @@
-"""What a repository has: its files and folders, and the tests, labels, options and presets that its files declare."""
+"""The things that a repository has: its files and folders, and the tests, labels, options and presets that its files declare."""
 import fnmatch
 import json
 import pathlib
@@ -6,7 +6,7 @@ import posixpath
 import re
 
 
-PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:NAME|FAMILY)(?![A-Za-z])")
+PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:NAME|FAMILY|DATE)(?![A-Za-z])")
 
 
 class Inventory:
@@ -39,8 +39,8 @@ class Inventory:
         self.options_of_tools = declared_options(text for path, text in code.items() if re.match(r"tests/|tools/(?!references/)", path))
 
     def has_place(self, word, folder):
-        """A file or folder, named from the root, from `folder`, or by the end of its path (as compilers do from where they run), with or
-        without its extension."""
+        """A file or folder, named from the root, from `folder`, or by the end of its path (as compilers do from where they run). It may be named
+        with or without its extension."""
         if posixpath.normpath(posixpath.join(folder, word)) in self.places:
             return True
         word = PLACEHOLDER.sub("*", re.sub(r"^(\.\./)+", "", word).rstrip("/"))
@@ -84,7 +84,7 @@ CMAKE_COMMAND = re.compile(r"\b(\w+)\s*\(((?:[^()]|\([^()]*\))*)\)")
 
 
 def ctest_names(texts):
-    """What add_test is given, with all values that loops, and calls of the function around it, give to its variables."""
+    """The values that add_test is given, with all that loops, and calls of the function around it, give to its variables."""
     commands, function = [], None
     for text in texts:
         for command, arguments in CMAKE_COMMAND.findall(text):

@@ -1,4 +1,4 @@
-"""What people read in a file: documents, comments, and the texts that the program prints."""
+"""Texts that people read in a file: documents, comments, and the texts that the program prints."""
 import bisect
 import io
 import posixpath

@@ -17,7 +17,7 @@ REPOSITORY = {
 
 ## A part
 
-See `userspace/clr/tailer.{h,cc}`, `clr/tailer`, `clr/*_tests.cc` or tests/unit/NAME.cc, userspace/FAMILY/NAME_tests.cc; `/etc/none.h` is not ours, nor is `src/vm/none.h`.
+See `userspace/clr/tailer.{h,cc}`, `clr/tailer`, `clr/*_tests.cc` or tests/unit/NAME.cc, userspace/FAMILY/NAME_tests.cc, docs/DATE-NAME.md; `/etc/none.h` is not ours, nor is `src/vm/none.h`.
 
 ```
 cmake --preset release && cmake --build --preset release && ctest --preset release -L unit
@@ -32,6 +32,7 @@ perf record --unknown -- clrsampler mip show --debug
 """,
     "docs/usage.md": "# Usage\n\n## What it says\n\n`clrsampler --pid PID`, `clrsampler COMMAND --once`, `docker --rm`, and --hidden in prose.\n",
     "docs/other.md": "# Other\n",
+    "docs/2026-11-28-other.md": "# Other\n",
     "userspace/clr/tailer.h": "// Reads what formats/parser.h parses; docs/usage.md says more.\n/* `clrsampler top --once` */\n",
     "userspace/clr/tailer.cc": 'Fail("no map", "clrsampler --pid PID, or docs/usage.md");  // "https://example.org"\n',
     "userspace/clr/all_tests.cc": "",
@@ -79,6 +80,7 @@ DAMAGE = [
     ("README.md", "clr/*_tests.cc", "clr/*_benches.cc", "README.md:6: no file clr/*_benches.cc"),
     ("README.md", "tests/unit/NAME.cc", "tests/units/NAME.cc", "README.md:6: no file tests/units/NAME.cc"),
     ("README.md", "FAMILY/NAME_tests", "FAMILY/NAME_proof", "README.md:6: no file userspace/FAMILY/NAME_proof.cc"),
+    ("README.md", "docs/DATE-NAME", "docs/of/DATE-NAME", "README.md:6: no file docs/of/DATE-NAME.md"),
     ("README.md", "cmake --preset release", "cmake --preset relaese", "README.md:9: no configure preset relaese"),
     ("README.md", "cmake --preset release", "cmake --preset hidden", "README.md:9: no configure preset hidden"),
     ("README.md", "--build --preset release", "--build --preset hidden", "README.md:9: no build preset hidden"),
@@ -110,7 +112,7 @@ DAMAGE = [
     ("tools/check.py", "Reads docs/usage.md", "Reads docs/use.md", "tools/check.py:1: no file docs/use.md"),
     ("tools/check.py", "first_live_test.py", "1st_live_test.py", "tools/check.py:2: no file tests/e2e/1st_live_test.py"),
     ("tests/CMakeLists.txt", "README.md", "READ.md", "tests/CMakeLists.txt:1: no file READ.md"),
-    # What is mentioned goes.
+    # Things that are mentioned go.
     ("CMakePresets.json", '"testPresets": [{"name": "release"}]', '"testPresets": []', "README.md:9: no test preset release"),
     ("userspace/cli/top.cc", "--hidden", "--concealed", "docs/usage.md:5: no option --hidden"),
     ("tests/CMakeLists.txt", "NAME second_test", "NAME another_test", "README.md:12: no test ^second"),

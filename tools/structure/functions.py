@@ -71,7 +71,7 @@ def without_template(head):
 
 
 def kind_of(head):
-    """What a brace opens behind these words: "container", "function" or "data"."""
+    """The kind that a brace opens behind these words: "container", "function" or "data"."""
     outside = without_parentheses(OPERATOR.sub("operator", ATTRIBUTE.sub("", without_template(head)).strip()))
     if CONTAINER.match(outside) and "()" not in outside:
         return "container"
@@ -122,7 +122,7 @@ def is_table(body):
 
 
 def layout(code):
-    """Of source that source.code_only gave."""
+    """The functions and tables of source that source.code_only gave."""
     functions, tables = [], []
 
     def line(at):

@@ -10,6 +10,7 @@ from structure import rules  # noqa: E402
 from structure.functions import Unbalanced, layout  # noqa: E402
 from structure.rules import complaints  # noqa: E402
 from structure.source import code_only, without_comments  # noqa: E402
+from structure.threads import unchecked  # noqa: E402
 
 SOURCE = """// A source. It says "{" and 'if (' in a comment.
 #include <vector>
@@ -215,6 +216,41 @@ class RulesTest(unittest.TestCase):
                 "a.cc: has no Gone: take it off the list in tools/structure/rules.py",
             ],
         )
+
+
+HEADER = "userspace/shop/cart.h"
+CART = """// Main loop only.
+class Cart {
+ public:
+  void Add(int price);
+
+ private:
+  int sum_ = 0;
+%s};
+"""
+CART_SOURCE = """#include "shop/cart.h"
+void Cart::Add(int price) {
+%s  sum_ += price;
+}
+"""
+CHECKER, CHECK = "  [[no_unique_address]] ThreadChecker main_loop_;\n", "  main_loop_.Check();\n"
+
+
+class ThreadsTest(unittest.TestCase):
+    def found(self, header, source=""):
+        return unchecked({HEADER: header, "userspace/shop/cart.cc": source})
+
+    def test_a_class_for_the_main_loop_needs_a_checker(self):
+        self.assertEqual(self.found(CART % ""), [f"{HEADER}:1: says main loop only, and has no ThreadChecker"])
+        self.assertEqual(self.found((CART % "").replace("Main loop only.", "A cart.")), [])
+
+    def test_some_method_has_to_check(self):
+        silent = [f"{HEADER}:1: has a ThreadChecker, and no method calls Check"]
+        self.assertEqual(self.found(CART % CHECKER, CART_SOURCE % ""), silent)
+        self.assertEqual(self.found(CART % CHECKER, CART_SOURCE % CHECK), [])
+
+    def test_an_interface_needs_none(self):
+        self.assertEqual(self.found("// Main loop only.\nclass Cart {\n public:\n  virtual void Add(int) = 0;\n};\n"), [])
 
 
 if __name__ == "__main__":

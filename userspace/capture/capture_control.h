@@ -60,6 +60,11 @@ class CaptureControl {
   virtual absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) = 0;
   virtual void ForgetAsyncLayout(pid_t tgid) = 0;
 
+  // From now on samples of the process bring along the ids that its threads publish. RESOURCE_EXHAUSTED: too many
+  // processes.
+  virtual absl::Status SetThreadVariable(pid_t tgid, const wire_thread_variable& variable) = 0;
+  virtual void ForgetThreadVariable(pid_t tgid) = 0;
+
   // Has calls of a function in a runtime's image reported, from all processes that map the image and are followed. The
   // hook decides whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
   virtual absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) = 0;

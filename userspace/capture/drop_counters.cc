@@ -57,6 +57,11 @@ wire_counters SumCounters(std::span<const wire_counters> per_cpu) {
     sum.wait_records_sent += one.wait_records_sent;
     sum.wait_records_lost += one.wait_records_lost;
     sum.wait_without_stack += one.wait_without_stack;
+    sum.threads_sent += one.threads_sent;
+    sum.threads_lost += one.threads_lost;
+    sum.trace.read += one.trace.read;
+    sum.trace.none += one.trace.none;
+    sum.trace.unreadable += one.trace.unreadable;
     for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) sum.drops[reason] += one.drops[reason];
   }
   return sum;

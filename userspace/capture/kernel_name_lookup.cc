@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<KernelNameLookup>> KernelNameLookup::Create() {
 }
 
 absl::StatusOr<std::vector<std::string>> KernelNameLookup::LookUp(std::span<const uint64_t> addresses) {
+  main_loop_.Check();
   const int map = bpf_map__fd(skeleton_->maps.batches);
   const int program = bpf_program__fd(skeleton_->progs.name_batch);
   const auto batch = std::make_unique<Batch>();

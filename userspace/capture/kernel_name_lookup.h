@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "status/thread_checker.h"
 
 struct kernel_names_bpf;  // the skeleton
 
@@ -33,6 +34,7 @@ class KernelNameLookup {
   KernelNameLookup() = default;
 
   std::unique_ptr<kernel_names_bpf, SkeletonDeleter> skeleton_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -55,6 +55,7 @@ absl::StatusOr<KernelTypes> KernelTypes::Create() {
 }
 
 absl::Status KernelTypes::Fill(const btf* object) {
+  main_loop_.Check();
   uint32_t size = 0;
   const void* const own = btf__raw_data(object, &size);
   if (own == nullptr) return absl::ResourceExhaustedError("no memory for the object's types");

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "os/unique_fd.h"
+#include "status/thread_checker.h"
 
 struct btf;
 
@@ -28,6 +29,7 @@ class KernelTypes {
 
   UniqueFd file_;
   std::string path_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -16,6 +16,7 @@ absl::StatusOr<std::unique_ptr<LiveCapture>> LiveCapture::Create(const SamplerOp
 }
 
 void LiveCapture::Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) {
+  main_loop_.Check();
   side_band_.Drain(MonotonicTime::Max(), on_event);
   sampler_->Drain(on_record);
 }
@@ -25,6 +26,7 @@ double LiveCapture::fill() const {
 }
 
 FollowedCpus LiveCapture::FollowCpus(CpuPulse::BusyNs busy_ns) {
+  main_loop_.Check();
   FollowedCpus followed;
   const absl::StatusOr<std::vector<int>> online = OnlineCpus();
   followed.status = online.status();

@@ -9,6 +9,7 @@
 #include "capture/capture.h"
 #include "capture/sampler.h"
 #include "capture/side_band.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -35,6 +36,10 @@ class LiveCapture : public Capture {
     return sampler_->SetAsyncLayout(tgid, layout);
   }
   void ForgetAsyncLayout(pid_t tgid) override { sampler_->ForgetAsyncLayout(tgid); }
+  absl::Status SetThreadVariable(pid_t tgid, const wire_thread_variable& variable) override {
+    return sampler_->SetThreadVariable(tgid, variable);
+  }
+  void ForgetThreadVariable(pid_t tgid) override { sampler_->ForgetThreadVariable(tgid); }
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                 std::span<const wire_transient_heap> heaps) override {
     return sampler_->SetTransientCode(tgid, code, heaps);
@@ -55,6 +60,7 @@ class LiveCapture : public Capture {
 
   std::unique_ptr<Sampler> sampler_;
   SideBand side_band_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

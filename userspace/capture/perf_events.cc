@@ -84,6 +84,7 @@ void RaiseOpenFileLimit() {
 
 absl::Status CpuEvents::Follow(std::span<const int> online, bool all_or_nothing, std::span<const int> stopped,
                                const Close& before_close) {
+  main_loop_.Check();
   const auto close = [&](std::span<const int> cpus) {
     for (const int cpu : cpus) {
       if (before_close) before_close(cpu);

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "os/unique_fd.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -57,6 +58,7 @@ class CpuEvents {
   Open open_;
   std::string what_;
   std::map<int, UniqueFd> events_;  // by CPU
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -116,6 +116,7 @@ struct TapeCodec<Batch> {
 
 // The content of a batch is handed over only once all of it has been taken: handling it asks other questions.
 void RecordedCapture::Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) {
+  main_loop_.Check();
   tape_.NextIteration();
   if (tape_.ended()) return;
   const Batch batch = Taped(
@@ -148,6 +149,7 @@ wire_counters RecordedCapture::counters() const {
 }
 
 absl::Status RecordedCapture::Start() {
+  main_loop_.Check();
   absl::Status started = Taped(
       &tape_, [this] { return live_->Start(); }, "start");
   sampling_ = started.ok();
@@ -155,49 +157,68 @@ absl::Status RecordedCapture::Start() {
 }
 
 void RecordedCapture::StopSampling() {
+  main_loop_.Check();
   sampling_ = false;
   if (live_ != nullptr) live_->StopSampling();
 }
 
 FollowedCpus RecordedCapture::FollowCpus(CpuPulse::BusyNs busy_ns) {
+  main_loop_.Check();
   return Taped(
       &tape_, [&] { return live_->FollowCpus(busy_ns); }, "cpus");
 }
 
 absl::Status RecordedCapture::SetFrequency(int frequency_hz) {
+  main_loop_.Check();
   return Taped(
       &tape_, [&] { return live_->SetFrequency(frequency_hz); }, "frequency ", frequency_hz);
 }
 
 absl::Status RecordedCapture::Track(pid_t tgid) {
+  main_loop_.Check();
   return Taped(
       &tape_, [&] { return live_->Track(tgid); }, "track ", tgid);
 }
 
 void RecordedCapture::Untrack(pid_t tgid) {
+  main_loop_.Check();
   if (live_ != nullptr) live_->Untrack(tgid);
 }
 
 absl::Status RecordedCapture::SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                                std::span<const wire_transient_heap> heaps) {
+  main_loop_.Check();
   return Taped(
       &tape_, [&] { return live_->SetTransientCode(tgid, code, heaps); }, "transient ", tgid);
 }
 
 void RecordedCapture::ForgetTransientCode(pid_t tgid) {
+  main_loop_.Check();
   if (live_ != nullptr) live_->ForgetTransientCode(tgid);
 }
 
 absl::Status RecordedCapture::SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) {
+  main_loop_.Check();
   return Taped(
       &tape_, [&] { return live_->SetAsyncLayout(tgid, layout); }, "async ", tgid);
 }
 
 void RecordedCapture::ForgetAsyncLayout(pid_t tgid) {
+  main_loop_.Check();
   if (live_ != nullptr) live_->ForgetAsyncLayout(tgid);
 }
 
+absl::Status RecordedCapture::SetThreadVariable(pid_t tgid, const wire_thread_variable& variable) {
+  return Taped(
+      &tape_, [&] { return live_->SetThreadVariable(tgid, variable); }, "thread variable ", tgid);
+}
+
+void RecordedCapture::ForgetThreadVariable(pid_t tgid) {
+  if (live_ != nullptr) live_->ForgetThreadVariable(tgid);
+}
+
 absl::StatusOr<UniqueFd> RecordedCapture::AttachHook(const HookPlace& place, const std::string& path) {
+  main_loop_.Check();
   absl::StatusOr<UniqueFd> attached;
   const absl::Status status = Taped(
       &tape_,

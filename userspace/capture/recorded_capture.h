@@ -11,6 +11,7 @@
 
 #include "capture/capture.h"
 #include "os/tape.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -38,6 +39,8 @@ class RecordedCapture : public Capture {
   void Untrack(pid_t tgid) override;
   absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) override;
   void ForgetAsyncLayout(pid_t tgid) override;
+  absl::Status SetThreadVariable(pid_t tgid, const wire_thread_variable& variable) override;
+  void ForgetThreadVariable(pid_t tgid) override;
   absl::Status SetTransientCode(pid_t tgid, const wire_transient_code& code,
                                 std::span<const wire_transient_heap> heaps) override;
   void ForgetTransientCode(pid_t tgid) override;
@@ -54,6 +57,7 @@ class RecordedCapture : public Capture {
   Tape& tape_;
   const Concerns concerns_;
   bool sampling_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

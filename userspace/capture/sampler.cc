@@ -37,6 +37,20 @@ constexpr uint64_t kStallSeconds = 2;
 constexpr uint64_t kMinRingBytes = 1 << 20;
 constexpr uint64_t kMaxRingBytes = 64 << 20;
 
+// `value`: what `map` says of the process. `full`: the error where there is no room; `doing`: of others, before its id.
+absl::Status PutForProcess(const bpf_map* map, pid_t tgid, const void* value, absl::string_view full,
+                           absl::string_view doing) {
+  const auto key = static_cast<uint32_t>(tgid);
+  if (bpf_map_update_elem(bpf_map__fd(map), &key, value, BPF_ANY) == 0) return absl::OkStatus();
+  if (errno == E2BIG || errno == ENOMEM) return absl::ResourceExhaustedError(full);
+  return ErrnoError(errno, absl::StrCat(doing, " process ", tgid));
+}
+
+void RemoveForProcess(const bpf_map* map, pid_t tgid) {
+  const auto key = static_cast<uint32_t>(tgid);
+  bpf_map_delete_elem(bpf_map__fd(map), &key);
+}
+
 // THREAD_SIZE: 16 KiB on x86-64 (arch/x86/include/asm/page_64_types.h) and arm64, there at least one page
 // (arch/arm64/include/asm/memory.h).
 uint32_t KernelStackBytes() {
@@ -77,6 +91,8 @@ uint64_t DefaultRingBytes(int cpus, int frequency_hz) {
 }
 
 void Sampler::SkeletonDeleter::operator()(clrsampler_bpf* skeleton) const { clrsampler_bpf__destroy(skeleton); }
+
+void Sampler::LinkDeleter::operator()(bpf_link* link) const { bpf_link__destroy(link); }
 
 Sampler::~Sampler() { StopSampling(); }
 
@@ -160,6 +176,7 @@ void Sampler::SelectPrograms(const FeatureReport& features, uint32_t pid_namespa
   program_ = pid_namespace == 0 && features.Has(kFeatureTaskPtRegs) ? skeleton_->progs.cpu_sample
                                                                     : skeleton_->progs.cpu_sample_general;
   bpf_program__set_autoload(program_, true);
+  bpf_program__set_autoload(skeleton_->progs.thread_created, options_.thread_creations);
   for (int hook = 1; hook < WIRE_HOOK_COUNT; ++hook) {
     for (const HookForm form : kHookForms) {
       if (bpf_program* program = HookProgram(static_cast<wire_hook>(hook), form)) {
@@ -172,7 +189,8 @@ void Sampler::SelectPrograms(const FeatureReport& features, uint32_t pid_namespa
 
 absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage) {
   ASSIGN_OR_RETURN(const int possible, PossibleCpuLimit());
-  const bool stacks = options_.jit_stacks || options_.allocation_hooks || options_.exception_hooks;
+  const bool stacks =
+      options_.jit_stacks || options_.allocation_hooks || options_.exception_hooks || options_.thread_creations;
   const bool hooks = options_.suspension_hooks || options_.jit_hooks || stacks;
   RETURN_IF_ERROR(SizeRings(possible, hooks || options_.waits));
   const auto slots = static_cast<uint32_t>(possible);
@@ -295,6 +313,7 @@ std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {
 
 absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
   waits_.reset();
+  thread_creations_.reset();
   skeleton_.reset();
   absl::StatusOr<KernelTypes> types = KernelTypes::Create();
   if (types.ok()) {
@@ -346,7 +365,14 @@ absl::Status Sampler::Start() {
   started_ = true;
   ASSIGN_OR_RETURN(const std::vector<int> online, OnlineCpus());
   RETURN_IF_ERROR(events_->Follow(online, /*all_or_nothing=*/true));
+  if (options_.thread_creations) RETURN_IF_ERROR(AttachThreadCreations());
   return waits_->Start(clock_.Now(), online);
+}
+
+absl::Status Sampler::AttachThreadCreations() {
+  thread_creations_.reset(bpf_program__attach(skeleton_->progs.thread_created));
+  if (thread_creations_ != nullptr) return absl::OkStatus();
+  return ErrnoError(errno, "attaching to the kernel's tracepoint of new threads");
 }
 
 absl::Status Sampler::SetFrequency(int frequency_hz) {
@@ -376,6 +402,7 @@ void Sampler::StopSampling() {
   if (!started_) return;
   started_ = false;
   waits_->Stop();
+  thread_creations_.reset();
   // Disabling waits for the CPU; closing alone may leave the last hit running for a moment.
   for (const auto& [cpu, event] : events_->events()) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
   events_->CloseAll();
@@ -383,37 +410,30 @@ void Sampler::StopSampling() {
 
 absl::Status Sampler::Track(pid_t tgid) {
   if (!options_.filter_processes) return absl::OkStatus();
-  const uint32_t key = static_cast<uint32_t>(tgid);
   const uint8_t value = 1;
-  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key, &value, BPF_ANY) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno == E2BIG || errno == ENOMEM) {
-    return absl::ResourceExhaustedError(absl::StrCat("more than ", options_.tracked_limit, " processes to follow"));
-  }
-  return ErrnoError(errno, absl::StrCat("following process ", tgid));
+  return PutForProcess(skeleton_->maps.tracked_processes, tgid, &value,
+                       absl::StrCat("more than ", options_.tracked_limit, " processes to follow"), "following");
 }
 
-void Sampler::Untrack(pid_t tgid) {
-  const uint32_t key = static_cast<uint32_t>(tgid);
-  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.tracked_processes), &key);
-}
+void Sampler::Untrack(pid_t tgid) { RemoveForProcess(skeleton_->maps.tracked_processes, tgid); }
 
 absl::Status Sampler::SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout) {
-  const uint32_t key = static_cast<uint32_t>(tgid);
-  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.async_layouts), &key, &layout, BPF_ANY) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno == E2BIG || errno == ENOMEM) {
-    return absl::ResourceExhaustedError("more .NET processes than the sampler can follow async callers of");
-  }
-  return ErrnoError(errno, absl::StrCat("telling the sampler of async code of process ", tgid));
+  return PutForProcess(skeleton_->maps.async_layouts, tgid, &layout,
+                       "more .NET processes than the sampler can follow async callers of",
+                       "telling the sampler of async code of");
 }
 
-void Sampler::ForgetAsyncLayout(pid_t tgid) {
-  const uint32_t key = static_cast<uint32_t>(tgid);
-  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.async_layouts), &key);
+void Sampler::ForgetAsyncLayout(pid_t tgid) { RemoveForProcess(skeleton_->maps.async_layouts, tgid); }
+
+absl::Status Sampler::SetThreadVariable(pid_t tgid, const wire_thread_variable& variable) {
+  RETURN_IF_ERROR(PutForProcess(skeleton_->maps.thread_contexts, tgid, &variable,
+                                "more processes publish trace ids than the sampler can follow",
+                                "telling the sampler of trace ids of"));
+  skeleton_->bss->threads_publish = 1;
+  return absl::OkStatus();
 }
+
+void Sampler::ForgetThreadVariable(pid_t tgid) { RemoveForProcess(skeleton_->maps.thread_contexts, tgid); }
 
 int Sampler::ring_fd() const { return bpf_map__fd(skeleton_->maps.samples); }
 

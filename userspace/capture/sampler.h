@@ -26,6 +26,7 @@
 #include "os/clock.h"
 #include "os/unique_fd.h"
 
+struct bpf_link;
 struct bpf_program;
 struct clrsampler_bpf;  // the skeleton
 
@@ -53,9 +54,10 @@ struct SamplerOptions {
   bool jit_stacks = false;  // with jit_hooks: each WIRE_COMPILED is followed by its WIRE_COMPILED_STACK
   bool allocation_hooks = false;
   bool exception_hooks = false;
-  bool async_objects = false;  // samples bring along awaiters, of processes that SetAsyncLayout names
-  bool waits = false;          // where threads wait is told: struct wire_wait
-  uint64_t min_wait_ns = 0;    // WaitTracerOptions, as the next three
+  bool thread_creations = false;  // who makes threads is told: struct wire_thread
+  bool async_objects = false;     // samples bring along awaiters, of processes that SetAsyncLayout names
+  bool waits = false;             // where threads wait is told: struct wire_wait
+  uint64_t min_wait_ns = 0;       // WaitTracerOptions, as the next three
   bool waker_stacks = true;
   uint32_t wait_thinning = 1;
   bool wait_looks = false;
@@ -104,6 +106,8 @@ class Sampler {
   void ForgetTransientCode(pid_t tgid) { transient_code_->Remove(static_cast<uint32_t>(tgid)); }
 
   // CaptureControl's.
+  absl::Status SetThreadVariable(pid_t tgid, const wire_thread_variable& variable);
+  void ForgetThreadVariable(pid_t tgid);
   absl::Status SetAsyncLayout(pid_t tgid, const wire_async_layouts& layout);
   void ForgetAsyncLayout(pid_t tgid);
 
@@ -138,6 +142,9 @@ class Sampler {
   struct SkeletonDeleter {
     void operator()(clrsampler_bpf* skeleton) const;
   };
+  struct LinkDeleter {
+    void operator()(bpf_link* link) const;
+  };
 
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
   absl::Status Load(const FeatureReport& features, bool task_storage);
@@ -147,6 +154,7 @@ class Sampler {
   void SetConstants(const FeatureReport& features, uint32_t slots, uint32_t pid_namespace);
   void SelectPrograms(const FeatureReport& features, uint32_t pid_namespace);
   int OpenAndAttach(int cpu) const;
+  absl::Status AttachThreadCreations();
   std::vector<wire_counters> CountersByCpu() const;  // empty: the kernel did not say
   uint64_t period_ns() const { return SamplingPeriodNs(static_cast<uint32_t>(options_.frequency_hz)); }
   bpf_program* HookProgram(wire_hook hook, HookForm form) const;
@@ -163,6 +171,7 @@ class Sampler {
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
   std::optional<WaitTracer> waits_;
+  std::unique_ptr<bpf_link, LinkDeleter> thread_creations_;
   CpuPulse pulse_;
   SystemClock clock_;
   std::vector<int> silent_;

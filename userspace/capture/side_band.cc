@@ -89,6 +89,7 @@ int SideBand::OpenRing(int cpu) {
 }
 
 absl::Status SideBand::Start() {
+  main_loop_.Check();
   RaiseOpenFileLimit();
   poll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!poll_.valid()) return ErrnoError(errno, "epoll_create1");
@@ -99,6 +100,7 @@ absl::Status SideBand::Start() {
 }
 
 absl::Status SideBand::AttachNewCpus(std::span<const int> online, std::span<const int> stopped) {
+  main_loop_.Check();
   if (!poll_.valid()) return absl::OkStatus();
   return events_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) {
     const auto ring = rings_.find(cpu);
@@ -109,6 +111,7 @@ absl::Status SideBand::AttachNewCpus(std::span<const int> online, std::span<cons
 }
 
 void SideBand::Stop() {
+  main_loop_.Check();
   // The mappings keep rings and events alive, so closing alone would not stop anything.
   for (const auto& [cpu, event] : events_.events()) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
   events_.CloseAll();
@@ -136,6 +139,7 @@ void SideBand::ReadOne(Ring& ring) {
 }
 
 void SideBand::Drain(MonotonicTime up_to, absl::FunctionRef<void(const SideBandEvent&)> on_event) {
+  main_loop_.Check();
   if (poll_.valid()) {
     epoll_event ignored[16];
     epoll_wait(poll_.get(), ignored, 16, 0);  // takes the wake-ups back: all rings are read now

@@ -18,6 +18,7 @@
 #include "capture/side_band_parser.h"
 #include "os/clock.h"
 #include "os/unique_fd.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -68,6 +69,7 @@ class SideBand {
   UniqueFd poll_;
   std::vector<SideBandEvent> pending_;  // read, but not handed over yet
   SideBandCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -118,6 +118,7 @@ int WaitTracer::OpenAlarm(int cpu) {
 }
 
 absl::Status WaitTracer::Start(MonotonicTime now, std::span<const int> online) {
+  main_loop_.Check();
   if (!wanted_) return absl::OkStatus();
   RETURN_IF_ERROR(alarms_.Follow(online, /*all_or_nothing=*/true));
   skeleton_.bss->waits_began_ns = now.ns;
@@ -138,6 +139,7 @@ absl::Status WaitTracer::Start(MonotonicTime now, std::span<const int> online) {
 }
 
 absl::Status WaitTracer::AttachNewCpus(std::span<const int> online, std::span<const int> stopped) {
+  main_loop_.Check();
   if (links_.empty()) return absl::OkStatus();
   return alarms_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) { pages_.erase(cpu); });
 }
@@ -242,6 +244,7 @@ void WaitTracer::Keep(const wire_open_wait& open, std::vector<uint64_t> stack) {
 }
 
 void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
+  main_loop_.Check();
   if (threads_ == nullptr) return;
   std::vector<wire_open_wait> threads = ReadThreads();
   std::erase_if(threads, [&](wire_open_wait& open) {
@@ -264,6 +267,7 @@ void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
 }
 
 void WaitTracer::Stop() {
+  main_loop_.Check();
   if (threads_ != nullptr) {
     links_.clear();
     if (!looks_) KeepOpenWaits();

@@ -18,6 +18,7 @@
 #include "capture/perf_events.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
+#include "status/thread_checker.h"
 
 struct bpf_link;
 struct clrsampler_bpf;  // the skeleton
@@ -77,6 +78,7 @@ class WaitTracer {
   SeenStacks seen_;
   std::map<int, std::unique_ptr<Page>> pages_;  // by CPU
   CpuEvents alarms_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

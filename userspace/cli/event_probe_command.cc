@@ -62,6 +62,9 @@ absl::Status RunEventProbe(const EventsConfig& config) {
   options.roles = false;
   options.only_blame = events.wants_suspensions();
   options.on_task_event = [&](const SideBandEvent& event) { events.OnTask(event); };
+  if (events.wants_thread_creations()) {
+    options.on_thread_created = [&](const ThreadCreation& creation) { events.OnThreadCreated(creation); };
+  }
   if (events.wants_suspensions()) {
     options.on_runtime_event = [&](const RuntimeEvent& event) { events.OnRuntime(event); };
   }

@@ -127,7 +127,7 @@ absl::Status WriteResults(const RecordConfig& config, const EventProfile& profil
   constexpr size_t kRows = 5;
   HottestMethods said;
   said.instead = EventSummaryText(options.view, profile.frames(), profile.stacks(), profile.account(), kRows);
-  if (written.ok()) said.more = WhatNext(config, results.outputs);
+  if (written.ok()) said.more = WhatNext(results.outputs);
   std::fputs(SummaryText(profile.account(), said).c_str(), stderr);
   return written;
 }

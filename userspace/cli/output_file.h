@@ -20,6 +20,7 @@ class OutputFile {
   OutputFile(OutputFile&&) = default;
   OutputFile& operator=(OutputFile&&) = default;
 
+  bool is_standard_output() const { return path_.empty(); }
   std::string name() const { return path_.empty() ? "standard output" : path_; }
   // Whether both are standard output, or one regular file under whatever names.
   bool SameAs(const OutputFile& other) const;

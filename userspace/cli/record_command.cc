@@ -420,7 +420,7 @@ absl::Status RunRecord(const RecordConfig& config) {
   RETURN_IF_ERROR(WriteOthers(*recorder, stats_text, results));
   if (!config.quiet) {
     SaySummary(config, *recorder, options, model.ok() ? &*model : nullptr,
-               written.ok() ? WhatNext(config, results.outputs) : "");
+               written.ok() ? WhatNext(results.outputs) : "");
   }
   written.Update(saved_stream);
   return written;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "cli/output_name.h"
 #include "os/file_io.h"
@@ -67,25 +68,16 @@ absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std:
   return absl::OkStatus();
 }
 
-std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs) {
-  const auto of_format = [&](absl::string_view format) -> const ProfileOutput* {
-    for (const ProfileOutput& output : outputs) {
-      if (output.file && output.writer->format == format) return &output;
-    }
-    return nullptr;
-  };
-  for (const char* format : {"html", "svg"}) {
-    const ProfileOutput* page = config.outputs.empty() ? nullptr : of_format(format);
-    if (page != nullptr) return absl::StrCat("open ", page->name(), " in a browser");
+std::string WhatNext(const std::vector<ProfileOutput>& outputs) {
+  const ProfileOutput* chosen = nullptr;
+  for (const ProfileOutput& output : outputs) {
+    if (output.file && output.file->is_standard_output()) continue;
+    const bool is_picture = output.writer->format == "html" || output.writer->format == "svg";
+    if (chosen == nullptr || is_picture) chosen = &output;
+    if (is_picture) break;
   }
-  for (const char* format : {"json", "pprof", "speedscope", "folded"}) {
-    const ProfileOutput* file = config.outputs.empty() ? nullptr : of_format(format);
-    if (file == nullptr) continue;
-    if (file->writer->format == "pprof") return absl::StrCat("go tool pprof -http=: ", file->name());
-    return absl::StrCat("clrsampler convert ", file->name(), " profile.html, and open it in a browser");
-  }
-  if (!config.outputs.empty()) return "give it to your compiler or linker: docs/compiler-feedback.md";
-  return "-o cpu.html gives a page that opens in any browser";
+  if (chosen == nullptr) return "-o cpu.html gives a page that opens in any browser";
+  return absl::StrReplaceAll(chosen->writer->next, {{"FILE", chosen->file ? chosen->name() : "each file"}});
 }
 
 std::string HostName() {

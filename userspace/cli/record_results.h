@@ -23,8 +23,8 @@ absl::StatusOr<std::optional<OutputFile>> OpenStats(const RecordConfig& config);
 // One file twice would be two results in one another.
 absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats);
 
-// Says what to do with the result, by the best of the outputs.
-std::string WhatNext(const RecordConfig& config, const std::vector<ProfileOutput>& outputs);
+// Says what to do with the result: with the first picture, or else with the first file.
+std::string WhatNext(const std::vector<ProfileOutput>& outputs);
 
 std::string HostName();  // empty: not known
 

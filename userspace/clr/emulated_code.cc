@@ -13,16 +13,17 @@ constexpr uint64_t kPauseNs = 1'000'000'000;
 }  // namespace
 
 std::optional<Resolution> EmulatedCode::Resolve(const FrameQuery& query) {
+  main_loop_.Check();
   if (query.mapping == nullptr || query.mapping->kind != MappingKind::kJitMemory) return std::nullopt;
-  ProcessState& state = states_[query.process.key];
+  ProcessState& state = states_.Of(query.process);
   if (!state.frame.has_value()) ReadRegions(query.process, state);
   if (!state.frame.has_value()) return std::nullopt;
   return Resolution{*state.frame};
 }
 
 uint64_t EmulatedCode::Generation(ProcessKey key) const {
-  const auto state = states_.find(key);
-  return state != states_.end() && state->second.frame.has_value() ? 1 : 0;
+  const ProcessState* const state = states_.Find(key);
+  return state != nullptr && state->frame.has_value() ? 1 : 0;
 }
 
 void EmulatedCode::ReadRegions(const Process& process, ProcessState& state) {

@@ -9,7 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "clr/runtime_discovery.h"
 #include "os/clock.h"
+#include "process/per_process.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
 
@@ -24,9 +26,6 @@ class EmulatedCode : public FrameSource {
 
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey key) const override;
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey key) override { states_.erase(key); }
 
  private:
   struct ProcessState {
@@ -40,7 +39,8 @@ class EmulatedCode : public FrameSource {
   FrameTable& frames_;
   Notices& notices_;
   const Clock& clock_;
-  absl::flat_hash_map<ProcessKey, ProcessState> states_;
+  PerProcess<ProcessState> states_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -67,13 +67,20 @@ struct JitMethods::ProcessState {
 };
 
 JitMethods::JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices, const Clock& clock)
-    : options_(std::move(options)), frames_(frames), notices_(notices), clock_(clock), unnamed_(frames) {}
+    : options_(std::move(options)),
+      frames_(frames),
+      notices_(notices),
+      clock_(clock),
+      seen_([this](ProcessKey, Seen& seen) {
+        if (seen.state != nullptr) AddCounters(*seen.state, counters_);
+      }),
+      unnamed_(frames) {}
 
 JitMethods::~JitMethods() = default;
 
 JitMethods::ProcessState* JitMethods::TargetOf(ProcessKey key) const {
-  const auto found = seen_.find(key);
-  return found == seen_.end() ? nullptr : found->second.state.get();
+  const Seen* const found = seen_.Find(key);
+  return found == nullptr ? nullptr : found->state.get();
 }
 
 void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime now) {
@@ -117,9 +124,10 @@ void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime 
 }
 
 void JitMethods::Poll(const Process& process, MonotonicTime now) {
-  const auto known = seen_.find(process.key);
-  if (known != seen_.end() && known->second.exec_count != process.exec_count) Forget(process.key);
-  Seen& seen = seen_[process.key];
+  if (const Seen* known = seen_.Find(process.key); known != nullptr && known->exec_count != process.exec_count) {
+    seen_.End(process.key);
+  }
+  Seen& seen = seen_.Of(process);
   seen.exec_count = process.exec_count;
   NoteMappings(process, seen, now);
   if (seen.state == nullptr || process.namespace_pid == 0) return;
@@ -472,13 +480,6 @@ bool JitMethods::MayIdle() const {
     const ProcessState* const state = process.second.state.get();
     return state != nullptr && state->perf_map.usable() && !state->jitdump_alive();
   });
-}
-
-void JitMethods::Forget(ProcessKey key) {
-  const auto found = seen_.find(key);
-  if (found == seen_.end()) return;
-  if (found->second.state != nullptr) AddCounters(*found->second.state, counters_);
-  seen_.erase(found);
 }
 
 void JitMethods::AddCounters(const ProcessState& state, JitMethodsCounters& sum) {

@@ -28,6 +28,7 @@
 #include "clr/perf_map_tailer.h"
 #include "clr/unnamed_jit_frames.h"
 #include "formats/names/frame_text.h"
+#include "process/per_process.h"
 #include "process/target_memory.h"
 #include "status/notices.h"
 #include "symbols/frame_source.h"
@@ -56,7 +57,7 @@ struct JitMethodsCounters {
   uint64_t ambiguous = 0;
 };
 
-class JitMethods : public FrameSource {
+class JitMethods : public FrameSource, public PolledSource, public NamePromiser {
  public:
   // Borrows `frames`, `notices` and `clock`; they outlive it.
   JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices, const Clock& clock);
@@ -73,15 +74,17 @@ class JitMethods : public FrameSource {
   // `memory` outlives this object, or is not asked any more.
   void PreferStubsOf(FrameSource& memory) { stubs_ = &memory; }
 
-  bool NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) override;
   uint64_t Generation(ProcessKey key) const override;
+  PolledSource* polled() override { return this; }
+  NamePromiser* promiser() override { return this; }
+
+  bool NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) override;
   void Poll(const Process& process, MonotonicTime now) override;
   MonotonicTime CompleteUntil(ProcessKey key) const override;
   // A perf map in which code is replaced faster than it is read: for a second after an ambiguous answer.
   bool WantsShortIterations(MonotonicTime now) const override;
   // Not with a perf map: its lines have no times of their own.
   bool MayIdle() const override;
-  void Forget(ProcessKey key) override;
 
   JitMethodsCounters counters() const;
 
@@ -125,7 +128,7 @@ class JitMethods : public FrameSource {
   Notices& notices_;
   const Clock& clock_;
   FrameSource* stubs_ = nullptr;
-  absl::flat_hash_map<ProcessKey, Seen> seen_;
+  PerProcess<Seen> seen_;
   uint64_t targets_made_ = 0;
   std::vector<std::byte> scratch_;
   UnnamedJitFrames unnamed_;

@@ -94,6 +94,7 @@ void JitdumpTailer::Reset() {
 void JitdumpTailer::Poll(TailedFile::Opener open, absl::FunctionRef<OpenFileState(uint64_t, uint64_t)> is_written,
                          const JitdumpExpectation& expectation, bool process_alive, MonotonicTime now,
                          size_t budget_bytes, std::vector<std::byte>& scratch) {
+  main_loop_.Check();
   const std::optional<TailedFile::Change> change =
       file_.PollFor(state_, open, now, process_alive, status_, complete_until_);
   if (!change) return;
@@ -194,6 +195,7 @@ void JitdumpTailer::ReadNew(const JitdumpExpectation& expectation, size_t budget
 }
 
 std::optional<std::string> JitdumpTailer::ReadName(MethodNameRef name) {
+  main_loop_.Check();
   return ReadRecordedName(file_, name, JitdumpParser::kMaxNameBytes + 1, [](absl::string_view bytes, bool& ended) {
     const size_t end = bytes.find('\0');
     ended = end != absl::string_view::npos;
@@ -202,6 +204,7 @@ std::optional<std::string> JitdumpTailer::ReadName(MethodNameRef name) {
 }
 
 size_t JitdumpTailer::ReadCode(MethodNameRef name, size_t name_bytes, std::span<std::byte> code) {
+  main_loop_.Check();
   return file_.Read(name.offset + name_bytes + 1, code).value_or(0);
 }
 

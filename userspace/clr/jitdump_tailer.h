@@ -28,6 +28,7 @@
 #include "clr/jit_files.h"
 #include "clr/tailed_file.h"
 #include "formats/jit/jitdump_parser.h"
+#include "status/thread_checker.h"
 #include "symbols/method_map.h"
 
 namespace clrsampler {
@@ -111,6 +112,7 @@ class JitdumpTailer {
   bool missing_writer_ = false;  // at the last look
   MonotonicTime next_writer_check_;
   bool behind_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -55,6 +55,7 @@ void PerfMapTailer::Fail(absl::Status status) {
 void PerfMapTailer::Poll(TailedFile::Opener open, absl::FunctionRef<bool(const TailedFile&)> is_ours,
                          bool process_alive, MonotonicTime now, const Clock& clock, size_t budget_bytes,
                          std::vector<std::byte>& scratch) {
+  main_loop_.Check();
   const std::optional<TailedFile::Change> change =
       file_.PollFor(state_, open, now, process_alive, status_, complete_until_);
   if (!change) return;
@@ -172,6 +173,7 @@ void PerfMapTailer::CountLines() {
 }
 
 std::optional<std::string> PerfMapTailer::ReadName(MethodNameRef name) {
+  main_loop_.Check();
   return ReadRecordedName(file_, name, kMostScratchBytes, PerfMapParser::NameAt);
 }
 

@@ -22,6 +22,7 @@
 #include "clr/tailed_file.h"
 #include "formats/jit/perf_map_parser.h"
 #include "os/clock.h"
+#include "status/thread_checker.h"
 #include "symbols/method_map.h"
 
 namespace clrsampler {
@@ -92,6 +93,7 @@ class PerfMapTailer {
   MonotonicTime complete_until_;
   MonotonicTime blocks_until_ = MonotonicTime::Min();  // when the file was last read to its end without its last block
   bool behind_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -18,6 +18,7 @@ constexpr uint64_t kMaxInflatedBytes = 256 << 20;
 }  // namespace
 
 std::optional<OpenedAssembly> R2rAssemblies::Open(absl::string_view simple_name) {
+  main_loop_.Check();
   const std::string file_name = absl::StrCat(simple_name, ".dll");
   if (file_.bundle) {
     const BundleEntry* entry = file_.bundle->Named(file_name);

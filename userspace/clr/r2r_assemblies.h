@@ -14,6 +14,7 @@
 #include "formats/pe/r2r_image.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -34,6 +35,7 @@ class R2rAssemblies : public AssemblyOpener {
   const Process& process_;
   R2rFile& file_;
   R2rLoadedImage& image_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -46,9 +46,14 @@ void R2rLoadedImage::AskAgain() {
 }
 
 R2rFiles::R2rFiles(ImageFiles* images, R2rMemoryOptions memory, R2rMethodCounters& counters)
-    : images_(images), counters_(counters), memory_(std::move(memory)), no_host_(std::make_unique<R2rFile>()) {}
+    : images_(images),
+      counters_(counters),
+      memory_(std::move(memory)),
+      no_host_(std::make_unique<R2rFile>()),
+      by_process_([this](ProcessKey, Used& used) { Release(used); }) {}
 
 std::optional<R2rFiles::Place> R2rFiles::Find(const FrameQuery& query) {
+  main_loop_.Check();
   if (query.mapping == nullptr) return std::nullopt;
   if (query.lookup_address < query.mapping->start || query.lookup_address >= query.mapping->end) return std::nullopt;
   std::optional<Place> place;
@@ -72,12 +77,14 @@ std::optional<R2rFiles::Place> R2rFiles::Find(const FrameQuery& query) {
 }
 
 bool R2rFiles::IsDamaged(R2rFile& file) {
+  main_loop_.Check();
   if (!file.content->content.damaged()) return false;
   if (!std::exchange(file.damage_counted, true)) ++counters_.images_damaged;
   return true;
 }
 
 std::optional<R2rFiles::Place> R2rFiles::FindInFile(const FrameQuery& query) {
+  main_loop_.Check();
   R2rFile* file = FileOf(query);
   if (file == nullptr) return std::nullopt;
   const uint64_t offset = query.lookup_address - query.mapping->start + query.mapping->file_offset;
@@ -143,7 +150,9 @@ R2rFile* R2rFiles::Use(const Process& process, const std::shared_ptr<const Image
     slot->content = content;
     slot->path = std::string(absl::StripSuffix(path, " (deleted)"));
     slot->is_pe = LooksLikePe(content->bytes());
-    if (!slot->is_pe) {
+    if (slot->is_pe) {
+      slot->image = ImageRef({.path = slot->path, .file_hash = images_->HashOf(*content)});
+    } else {
       absl::StatusOr<BundleManifest> bundle = BundleManifest::Find(content->bytes());
       if (bundle.ok()) {
         slot->bundle = *std::move(bundle);
@@ -152,7 +161,7 @@ R2rFile* R2rFiles::Use(const Process& process, const std::shared_ptr<const Image
     }
   }
   R2rFile* file = slot.get();
-  if (by_process_[process.key].insert(file).second) {
+  if (by_process_.Of(process).insert(file).second) {
     ++file->users;
     for (auto& [offset, image] : file->images) image->AskAgain();
     for (auto& [memory, image] : file->memory_images) image->AskAgain();
@@ -203,15 +212,11 @@ void R2rFiles::OpenTables(R2rLoadedImage& image, absl::StatusOr<PeImage> pe) {
   }
 }
 
-void R2rFiles::Forget(ProcessKey key) {
-  memory_.Forget(key);
-  const auto used = by_process_.find(key);
-  if (used == by_process_.end()) return;
-  ++forget_count_;
-  for (R2rFile* file : used->second) {
-    if (--file->users == 0) file->idle_since = forget_count_;
+void R2rFiles::Release(const Used& used) {
+  ++ends_;
+  for (R2rFile* file : used) {
+    if (--file->users == 0) file->idle_since = ends_;
   }
-  by_process_.erase(used);
   DropIdleFiles();
 }
 

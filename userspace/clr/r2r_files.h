@@ -25,6 +25,8 @@
 #include "formats/pe/pe_image.h"
 #include "formats/pe/r2r_image.h"
 #include "process/image_files.h"
+#include "process/per_process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
 
@@ -62,6 +64,7 @@ struct R2rLoadedImage {
 struct R2rFile {
   std::shared_ptr<const ImageFile> content;
   std::string path;  // without " (deleted)"
+  ImageRef image;    // of a PE file
   bool is_pe = false;
   std::optional<BundleManifest> bundle;
   absl::flat_hash_map<uint64_t, std::unique_ptr<R2rLoadedImage>> images;  // by offset in the file
@@ -92,13 +95,14 @@ class R2rFiles {
   std::optional<Place> FindInFile(const FrameQuery& query);
   // Only what was read tells whether a file is still whole, so this question comes last.
   bool IsDamaged(R2rFile& file);
-  void Forget(ProcessKey key);
 
   R2rMemoryImages& memory() { return memory_; }
   const R2rMemoryImages& memory() const { return memory_; }
   size_t heap_bytes() const;
 
  private:
+  using Used = absl::flat_hash_set<R2rFile*>;
+
   // By identity: each R2rFile holds its ImageFile, so that the address stays taken.
   // With the mounts and the path by which a process sees it: maps and other assemblies are looked for from there, and
   // what they say counts for nobody else.
@@ -113,14 +117,16 @@ class R2rFiles {
                                             absl::string_view file_name);
   void OpenTables(R2rLoadedImage& image, absl::StatusOr<PeImage> pe);
   void DropIdleFiles();
+  void Release(const Used& used);
 
   ImageFiles* images_;
   R2rMethodCounters& counters_;
   R2rMemoryImages memory_;
   std::unique_ptr<R2rFile> no_host_;  // stands for the program of a process whose own file can't be read
   absl::flat_hash_map<Sources, std::unique_ptr<R2rFile>> files_;
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_set<R2rFile*>> by_process_;
-  uint64_t forget_count_ = 0;  // clock of the idle files
+  PerProcess<Used> by_process_;
+  uint64_t ends_ = 0;  // of programs that used files: clock of the idle files
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

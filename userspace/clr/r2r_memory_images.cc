@@ -49,8 +49,9 @@ bool SameContent(const MemoryImage& a, const MemoryImage& b) {
 
 std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& process, const Mapping& mapping,
                                                             uint64_t address) {
+  main_loop_.Check();
   if (!options_.read_memory || !IsAnonymous(mapping.path, mapping.inode)) return std::nullopt;
-  PerProcess& known = processes_[process.key];
+  ProcessState& known = states_.Of(process);
   if (known.exec_count != process.exec_count || known.mappings.size() > options_.max_images_per_process) {
     known.mappings.clear();
     known.exec_count = process.exec_count;

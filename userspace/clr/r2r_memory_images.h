@@ -20,8 +20,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "formats/pe/loaded_image.h"
 #include "os/sparse_memory.h"
+#include "process/per_process.h"
 #include "process/process.h"
 #include "process/target_memory.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -70,8 +72,6 @@ class R2rMemoryImages {
     return options_.read_memory && options_.read_memory(tgid, address, into);
   }
 
-  void Forget(ProcessKey key) { processes_.erase(key); }
-
   const R2rMemoryCounters& counters() const { return counters_; }
 
  private:
@@ -80,7 +80,7 @@ class R2rMemoryImages {
     uint64_t confirmed = 0;  // generation of the mappings for which the header was last seen to be the same
     Place place;             // without an image: there is none
   };
-  struct PerProcess {
+  struct ProcessState {
     uint32_t exec_count = 0;
     absl::flat_hash_map<uint64_t, Known> mappings;  // by start
   };
@@ -93,9 +93,10 @@ class R2rMemoryImages {
 
   R2rMemoryOptions options_;
   R2rMemoryCounters counters_;
-  absl::flat_hash_map<ProcessKey, PerProcess> processes_;
+  PerProcess<ProcessState> states_;
   absl::flat_hash_map<uint64_t, std::vector<std::weak_ptr<const MemoryImage>>> by_hash_;
   size_t purge_at_ = 64;  // hashes at which those that nobody uses any more are removed
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

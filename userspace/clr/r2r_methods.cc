@@ -31,6 +31,7 @@ R2rMethods::R2rMethods(ImageFiles* images, FrameTable* frames, NameStyle style, 
 R2rMethods::~R2rMethods() = default;
 
 std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
+  main_loop_.Check();
   const std::optional<R2rFiles::Place> place = files_.Find(query);
   if (!place) return std::nullopt;
   std::optional<Resolution> resolution;
@@ -46,6 +47,7 @@ std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
 }
 
 std::optional<R2rMethods::Code> R2rMethods::CodeAt(const FrameQuery& query) {
+  main_loop_.Check();
   const std::optional<R2rFiles::Place> place = files_.Find(query);
   if (!place || place->image->r2r == nullptr || !place->rva) return std::nullopt;
   Code code;
@@ -64,6 +66,7 @@ std::optional<R2rMethods::Code> R2rMethods::CodeAt(const FrameQuery& query) {
 }
 
 R2rTables R2rMethods::TablesAt(const Process& process, const Mapping& mapping, uint64_t address) {
+  main_loop_.Check();
   const std::optional<R2rFiles::Place> place =
       files_.FindInFile({process, &mapping, address, address, MonotonicTime::Min()});
   if (!place || place->image->r2r == nullptr || files_.IsDamaged(*place->file)) return {};
@@ -77,8 +80,10 @@ Resolution R2rMethods::ResolveAt(R2rFile& file, const Process& process, R2rLoade
     MethodName thunk;
     thunk.kind = MethodKind::kStub;
     thunk.method = "MethodCallThunk";
-    return {frames_->Intern(Frame{FrameKind::kR2r, NameSource::kR2rImage, FrameText(thunk, style_), image.module, "",
-                                  MethodSymbol(thunk)})};
+    Frame frame{FrameKind::kR2r,    NameSource::kR2rImage, FrameText(thunk, style_), image.module, "",
+                MethodSymbol(thunk)};
+    if (image.memory == nullptr) frame.image = file.image;
+    return {frames_->Intern(std::move(frame))};
   }
   if (!function || function->method == R2rFunction::kNoOwner) {
     ++counters_.outside_functions;
@@ -157,6 +162,7 @@ std::optional<R2rMethods::Method> R2rMethods::MethodAt(const FrameQuery& query) 
 }
 
 std::optional<SourcePlace> R2rMethods::PlaceOf(const FrameQuery& query) {
+  main_loop_.Check();
   if (pdbs_ == nullptr) return std::nullopt;
   const std::optional<Method> method = MethodAt(query);
   const std::shared_ptr<const MethodLines> lines = method ? LinesOf(query.process, *method) : nullptr;
@@ -164,6 +170,7 @@ std::optional<SourcePlace> R2rMethods::PlaceOf(const FrameQuery& query) {
 }
 
 std::optional<CodeBody> R2rMethods::BodyOf(const FrameQuery& query) {
+  main_loop_.Check();
   const std::optional<Method> method = MethodAt(query);
   if (!method) return std::nullopt;
   CodeBody body;
@@ -279,7 +286,7 @@ Frame R2rMethods::NamedFrame(const R2rFile& file, const R2rLoadedImage& image, M
   frame.module = name.module;
   frame.symbol = MethodSymbol(name);
   if (style_ == NameStyle::kShort) frame.identity = IdentityOf(name);
-  if (file.is_pe && image.memory == nullptr) frame.module_path = file.path;
+  if (image.memory == nullptr) frame.image = file.image;
   if (start) {
     frame.address = start->begin;
     frame.size = start->end - start->begin;

@@ -31,6 +31,7 @@
 #include "formats/pe/r2r_image.h"
 #include "process/image_files.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbol_server/symbol_files.h"
 #include "symbols/code_source.h"
 #include "symbols/frame.h"
@@ -60,9 +61,6 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   // Not of cold parts.
   std::optional<CodeBody> BodyOf(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey) const override { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey key) override { files_.Forget(key); }
 
   // The code at an address of a ready-to-run image. nullopt: there is no such image.
   struct Code {
@@ -117,6 +115,7 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   SymbolFiles* symbol_files_;
   R2rMethodCounters counters_;
   R2rFiles files_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -164,6 +164,7 @@ void RuntimeDiscovery::SetForm(const Process& process, const ImageFacts& image, 
 }
 
 std::optional<DotNetRuntime> RuntimeDiscovery::Find(const Process& process) {
+  main_loop_.Check();
   const ImageFacts* best = nullptr;
   DotNetRuntime runtime;
   LibcFlavour any_libc = LibcFlavour::kUnknown;
@@ -186,7 +187,7 @@ std::optional<DotNetRuntime> RuntimeDiscovery::Find(const Process& process) {
       continue;
     }
     if (facts->runtime.kind == RuntimeImageKind::kStandaloneGc) {
-      runtime.standalone_gc = mapping.path;
+      runtime.standalone_gc = mapping;
       continue;
     }
     // A CoreCLR process may have loaded NativeAOT libraries. The greater kind is the one that runs the program.
@@ -217,6 +218,7 @@ std::optional<ElfMachine> RuntimeDiscovery::MachineOf(const Process& process) {
 }
 
 std::optional<DotNetRuntime> RuntimeDiscovery::FindEmulated(const Process& process) {
+  main_loop_.Check();
   if (!process.mappings.has_jit_memory()) return std::nullopt;  // nothing is translated
   const std::optional<ElfMachine> own = MachineOf(process);
   const auto text = process.files.ReadProc("maps", kMaxMapsBytes);

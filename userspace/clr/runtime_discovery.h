@@ -22,6 +22,7 @@
 #include "clr/runtime_image.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -49,7 +50,8 @@ struct DotNetRuntime {
   bool bundle_compressed = false;  // those are copied into anonymous memory: no file shows their code
   bool precompiled = false;        // executable ready-to-run code is mapped from files
   std::optional<bool> composite;   // one of those images is a composite; not known for compressed bundles
-  std::string standalone_gc;       // path of the image that exports GC_Initialize; empty: the built-in GC
+  // Executable, of a collector in a library of its own, which exports GC_Initialize; nullopt: the built-in one.
+  std::optional<Mapping> standalone_gc;
 
   bool emulated() const { return form == DeploymentForm::kEmulated; }  // from FindEmulated
   // In the process; nullopt: not exported. Known names only: those of runtime_image.cc.
@@ -108,6 +110,7 @@ class RuntimeDiscovery {
   // An image that is held here would keep its file mapped for the whole run; so only what was learnt of it is.
   absl::flat_hash_map<FileKey, std::unique_ptr<const ImageFacts>> facts_;
   absl::flat_hash_map<FileKey, BundleFacts> bundles_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -48,7 +48,6 @@ struct RuntimeDefect {
   DefectKind kind;
   RuntimeVersion first;  // both inclusive
   RuntimeVersion last;
-  bool harms_target;           // not only the profile: it may crash or hang the process
   absl::string_view summary;   // half a sentence that begins with a small letter
   absl::string_view way_out;   // what to do, one line
   absl::string_view upstream;  // "dotnet/runtime#113943"; empty: known from measurements only

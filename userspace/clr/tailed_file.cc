@@ -19,6 +19,7 @@ TailCounters& TailCounters::operator+=(const TailCounters& more) {
 }
 
 absl::StatusOr<TailedFile::Change> TailedFile::Poll(Opener open, MonotonicTime now, bool may_reopen) {
+  main_loop_.Check();
   if (!is_open()) {
     ASSIGN_OR_RETURN(OpenedFile file, open());
     return Adopt(std::move(file), now, Change::kOpened);
@@ -65,12 +66,14 @@ absl::StatusOr<bool> TailedFile::IsRewritten() {
 }
 
 void TailedFile::Remember(std::span<const std::byte> first_bytes) {
+  main_loop_.Check();
   first_count_ = std::min(first_bytes.size(), first_bytes_.size());
   std::copy_n(first_bytes.begin(), first_count_, first_bytes_.begin());
 }
 
 std::optional<TailedFile::Change> TailedFile::PollFor(TailState state, Opener open, MonotonicTime now, bool may_reopen,
                                                       absl::Status& status, MonotonicTime& complete_until) {
+  main_loop_.Check();
   const absl::StatusOr<Change> change = Poll(open, now, may_reopen);
   if (change.ok()) return *change;
   if (state == TailState::kMissing) {
@@ -82,6 +85,7 @@ std::optional<TailedFile::Change> TailedFile::PollFor(TailState state, Opener op
 }
 
 absl::StatusOr<size_t> TailedFile::Read(uint64_t offset, std::span<std::byte> buffer) {
+  main_loop_.Check();
   if (offset >= size_) return size_t{0};
   return file_.ReadAt(offset, buffer.first(std::min<uint64_t>(buffer.size(), size_ - offset)));
 }

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "os/clock.h"
 #include "process/target_files.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -87,6 +88,7 @@ class TailedFile {
   MonotonicTime last_path_check_;
   std::array<std::byte, 64> first_bytes_{};
   size_t first_count_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

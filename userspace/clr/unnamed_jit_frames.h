@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -29,6 +30,7 @@ class UnnamedJitFrames {
   explicit UnnamedJitFrames(FrameTable& frames) : frames_(frames) {}
 
   FrameId For(UnnamedReason reason) {
+    main_loop_.Check();
     const auto at = static_cast<size_t>(reason);
     std::optional<FrameId>& id = ids_[at];
     if (!id) id = frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, std::string(kTexts[at]), "", ""});
@@ -48,6 +50,7 @@ class UnnamedJitFrames {
 
   FrameTable& frames_;
   std::array<std::optional<FrameId>, kTexts.size()> ids_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -20,6 +20,7 @@ constexpr uint64_t kAgainNs = 2 * kSecond;  // CRI-O does not list a container u
 }  // namespace
 
 ProcessLabels ContainerNames::Of(absl::string_view cgroup_path, MonotonicTime now) {
+  main_loop_.Check();
   const std::vector<std::string> ids = ContainerIdsOf(cgroup_path);
   if (ids.empty()) return {};
   const std::string key = absl::StrJoin(ids, "\n");
@@ -49,6 +50,7 @@ bool ContainerNames::MakeRoom(MonotonicTime now) {
 }
 
 bool ContainerNames::Poll(MonotonicTime now) {
+  main_loop_.Check();
   if (ended_) return false;
   bool news = false;
   while (const std::optional<std::string> datagram = helper_->Receive()) {

@@ -19,6 +19,7 @@
 #include "formats/labels/process_labels.h"
 #include "os/clock.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -68,6 +69,7 @@ class ContainerNames {
   uint64_t pause_ns_ = 0;
   MonotonicTime swept_;
   bool ended_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -12,26 +12,15 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "sandbox/answering_process.h"
 
 namespace clrsampler {
 
 // The agent's end. Main loop only. One stays for all recorders of a service.
-class CriHelper {
+class CriHelper : public AnsweringProcess {
  public:
-  virtual ~CriHelper() = default;
   // False: it takes no more now, or has ended.
   virtual bool Send(absl::string_view question) = 0;
-  // nullopt: nothing has come. Does not wait.
-  virtual std::optional<std::string> Receive() = 0;
-  // Waits until something has come or it has ended, for so long at most.
-  virtual void WaitMs(int milliseconds) = 0;
-  virtual bool ended() const = 0;
-
-  // The next number of a question, for all users of one helper.
-  uint64_t NextNumber() { return ++last_number_; }
-
- private:
-  uint64_t last_number_ = 0;
 };
 
 // This program must have one thread, and the right to make a process. A failure to load libcurl or to make

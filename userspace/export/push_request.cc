@@ -77,6 +77,7 @@ absl::StatusOr<std::string> Encode(const Window& window, const ProfileModel& pro
   ModelCopier copier(profile, builder);
   for (const size_t row : rows) {
     ModelSample sample = profile.samples.at(row);
+    sample.link = 0;  // equal stacks are added up
     sample.thread = copier.Thread(sample.thread);
     sample.stack = copier.Stack(sample.stack);
     builder.Add(sample);

@@ -84,6 +84,7 @@ void WindowProfile::Add(const Window& window) {
   ModelCopier copier(model, builder_);
   for (size_t row = 0; row < model.samples.size(); ++row) {
     ModelSample sample = model.samples.at(row);
+    sample.link = 0;  // equal stacks are added up
     if (!threads[sample.thread]) continue;
     if (view_ == ProfileView::kPause && sample.state != SampleState::kPaused) continue;
     // An event without a time is somewhere in the window. It counts where the window begins.

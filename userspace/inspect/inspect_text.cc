@@ -29,7 +29,7 @@ std::string Dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string GcText(const ProcessFacts& facts) {
-  return absl::StrCat(GcFlavourText(facts.gc), facts.runtime->standalone_gc.empty() ? "" : "+standalone");
+  return absl::StrCat(GcFlavourText(facts.gc), facts.runtime->standalone_gc ? "+standalone" : "");
 }
 
 std::string FormText(const DotNetRuntime& runtime) {
@@ -95,7 +95,7 @@ Json ProcessJson(const ProcessFacts& facts) {
     json["arch"] = std::string(MachineText(runtime.machine));
     json["libc"] = std::string(LibcText(runtime.libc));
     json["gc"] = std::string(GcFlavourText(facts.gc));
-    json["standalone_gc"] = runtime.standalone_gc;
+    json["standalone_gc"] = runtime.standalone_gc ? runtime.standalone_gc->path : "";
   }
   json["symbol_sources"] = outlook.sources;
   json["profiling"] = std::string(NamingWordText(outlook.word));

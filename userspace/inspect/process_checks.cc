@@ -43,7 +43,7 @@ void CheckRuntime(const ProcessFacts& facts, Findings& findings) {
   std::string text = absl::StrCat(runtime.kind == RuntimeImageKind::kMono ? "Mono" : ".NET ", runtime.version.Text(),
                                   ", ", DeploymentFormText(runtime.form), ", ", MachineText(runtime.machine), ", ",
                                   LibcText(runtime.libc), ", ", GcFlavourText(facts.gc), " GC");
-  if (!runtime.standalone_gc.empty()) absl::StrAppend(&text, " from ", runtime.standalone_gc);
+  if (runtime.standalone_gc) absl::StrAppend(&text, " from ", runtime.standalone_gc->path);
   if (runtime.composite.value_or(false)) absl::StrAppend(&text, ", composite images");
   if (runtime.bundle_compressed) absl::StrAppend(&text, ", compressed bundle");
   if (runtime.version.known()) {

@@ -182,6 +182,13 @@ UnwindFacts ReadUnwindFacts(const Process& process, ImageFiles& images) {
   return facts;
 }
 
+// Where the collector in a library of its own, or the runtime, reports allocations.
+absl::Status CheckAllocations(const Process& process, const Mapping& collector, ImageFiles& images) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ImageFile> image, images.Get(process, collector));
+  ASSIGN_OR_RETURN(const ElfImage elf, ElfImage::Parse(image->bytes()));
+  return LocateAllocations(elf).status();
+}
+
 HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, ImageFiles& images) {
   const auto image = images.Get(process, runtime.mapping);
   if (!image.ok()) return {image.status(), image.status(), image.status(), image.status()};
@@ -193,7 +200,7 @@ HookFacts ReadHookFacts(const Process& process, const DotNetRuntime& runtime, Im
   for (const HookKind kind : {HookKind::kDiagGcStart, HookKind::kDiagGcEnd}) {
     facts.collections.Update(hooks[kind].status());
   }
-  facts.allocations = LocateAllocations(*elf).status();
+  facts.allocations = CheckAllocations(process, runtime.standalone_gc.value_or(runtime.mapping), images);
   facts.exceptions = LocateExceptions(*elf).status();
   return facts;
 }

@@ -50,8 +50,7 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
       facts.pool = ReadPoolFacts(proc_root_, pid, *runtime);
     }
   }
-  memory_.Forget(process.key);
-  images_.Forget(process.key);
+  process.ends->Announce(process.key);
   return true;
 }
 

@@ -38,6 +38,8 @@ void Put(Json& fields, const ClrThread& thread) {
   PutText(fields, "name", thread.name);
   PutNumber(fields, "managed_id", thread.managed_id);
   PutAddress(fields, "runtime_thread", thread.runtime_thread);
+  PutText(fields, "method", thread.method);
+  if (!thread.stack.empty()) fields["stack"] = thread.stack;
 }
 void Put(Json& fields, const ClrAssembly& assembly) {
   PutText(fields, "name", assembly.name);
@@ -176,8 +178,9 @@ std::string JsonOf(uint64_t time_ns, uint32_t pid, uint64_t tid, absl::string_vi
 }  // namespace
 
 std::string EventLine(const ClrEventRecord& record, uint64_t first_ns, absl::string_view source) {
-  std::string line =
-      LineOf(record.time_ns, first_ns, ClrEventName(record.event.kind), record.tid, FieldsOf(record.event));
+  Json fields = FieldsOf(record.event);
+  fields.erase("stack");  // one line has no room for it
+  std::string line = LineOf(record.time_ns, first_ns, ClrEventName(record.event.kind), record.tid, fields);
   if (!source.empty()) absl::StrAppend(&line, " source=", source);
   return line;
 }

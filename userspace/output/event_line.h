@@ -12,7 +12,8 @@
 namespace clrsampler {
 
 // "     1.935  ExceptionThrown              on 4719  type=Shop.OutOfStock message="order 17" hresult=0x80131500", with
-// the seconds since `first_ns`. No control characters. `source`: where all events are from one, it need not be said.
+// the seconds since `first_ns`. No control characters, and no stack. `source`: where all events are from one, it need
+// not be said.
 std::string EventLine(const ClrEventRecord& record, uint64_t first_ns, absl::string_view source = "");
 
 // An object: time_ns, pid, thread, event, source, and the fields of the kind (docs/events.md).

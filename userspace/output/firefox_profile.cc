@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "formats/profile/gzip.h"
+#include "output/firefox_markers.h"
 #include "output/json_stream.h"
 #include "output/thread_lanes.h"
 #include "profile/lane_category.h"
@@ -98,16 +100,16 @@ class FirefoxEncoder {
                                                      {function.module, function.module_path, function.build_id})));
       source_of_.push_back(function.source_file == 0 ? -1 : static_cast<int64_t>(sources_.Of(function.source_file)));
     }
+    FindWakers();
   }
 
   absl::Status Encode() {
     out_.Raw("{\"meta\": ").Value(Meta()).Raw(",\n\"libs\": ");
     WriteImages();
     out_.Raw(",\n\"pages\": [], \"counters\": [],\n\"shared\": {\"stringArray\": ");
-    out_.Array(model_.strings.size() + kModelEventKindCount, [&](size_t i) {
-      out_.String(i < model_.strings.size()
-                      ? model_.text(static_cast<StringIndex>(i))
-                      : ModelEventKindText(static_cast<ModelEventKind>(i - model_.strings.size())));
+    out_.Array(model_.strings.size() + MarkerNames().size(), [&](size_t i) {
+      const bool own = i >= model_.strings.size();
+      out_.String(own ? MarkerNames()[i - model_.strings.size()] : model_.text(static_cast<StringIndex>(i)));
     });
     WriteSources();
     WriteStacks();
@@ -120,6 +122,22 @@ class FirefoxEncoder {
   }
 
  private:
+  // Behind a wait stand the frames of its waker. They get rows of their own behind all others, without a category: so
+  // the viewer gives them that of the frame before them, which is the wait.
+  void FindWakers() {
+    for (const ModelFrame& frame : model_.frames) {
+      category_of_.push_back(LaneCategoryOf(frame.kind, model_.text(frame.name)));
+    }
+    std::vector<bool> waits(model_.nodes.size(), false);
+    row_of_.resize(model_.nodes.size(), 0);
+    for (size_t i = 1; i < model_.nodes.size(); ++i) {
+      const auto [parent, frame] = model_.nodes[i];
+      const auto row = static_cast<uint32_t>(model_.frames.size());
+      row_of_[i] = waits[parent] ? row + wakers_.Of(frame) : frame;
+      waits[i] = waits[parent] || (category_of_[frame] && IsWait(*category_of_[frame]));
+    }
+  }
+
   nlohmann::ordered_json Meta() const {
     const ProfileMeta& meta = model_.meta;
     nlohmann::ordered_json categories = nlohmann::ordered_json::array();
@@ -162,8 +180,8 @@ class FirefoxEncoder {
 
   static nlohmann::ordered_json MarkerSchema() {
     nlohmann::ordered_json schema = nlohmann::ordered_json::array();
-    for (int i = 0; i < kModelEventKindCount; ++i) {
-      schema.push_back({{"name", std::string(ModelEventKindText(static_cast<ModelEventKind>(i)))},
+    for (const absl::string_view type : MarkerTypes()) {
+      schema.push_back({{"name", std::string(type)},
                         {"tooltipLabel", "{marker.name}: {marker.data.what}"},
                         {"tableLabel", "{marker.data.what} {marker.data.detail}"},
                         {"chartLabel", "{marker.data.what}"},
@@ -218,17 +236,15 @@ class FirefoxEncoder {
   void WriteStacks() {
     const size_t size = model_.nodes.size() - 1;
     out_.Raw(",\n\"stackTable\": {\"length\": ").Number(size);
-    Numbered(",\n  ", "frame", size, [&](size_t i) { return model_.nodes[i + 1].frame; });
+    Numbered(",\n  ", "frame", size, [&](size_t i) { return row_of_[i + 1]; });
     Column(",\n  ", "prefix", size, [&](size_t i) { NumberOr("null", int64_t{model_.nodes[i + 1].parent} - 1); });
     out_.Raw("}");
   }
 
   void WriteFrames() {
-    const size_t size = model_.frames.size();
-    const auto category = [&](size_t i) {
-      const ModelFrame& frame = model_.frames[i];
-      return LaneCategoryOf(frame.kind, model_.text(frame.name));
-    };
+    const size_t frames = model_.frames.size(), size = frames + wakers_.keys().size();
+    const auto frame_at = [&](size_t i) { return i < frames ? i : wakers_.keys()[i - frames]; };
+    const auto category = [&](size_t i) { return i < frames ? category_of_[i] : std::nullopt; };
     out_.Raw(",\n\"frameTable\": {\"length\": ").Number(size);
     Constant("address", size, "-1");
     Constant("inlineDepth", size, "0");
@@ -237,12 +253,12 @@ class FirefoxEncoder {
       NumberOr("null", of ? static_cast<int64_t>(*of) : -1);
     });
     Column(",\n  ", "subcategory", size, [&](size_t i) { out_.Raw(category(i) ? "0" : "null"); });
-    Numbered(",\n  ", "func", size, [&](size_t i) { return function_of_[i]; });
+    Numbered(",\n  ", "func", size, [&](size_t i) { return function_of_[frame_at(i)]; });
     Constant("nativeSymbol", size, "null");
     Constant("innerWindowID", size, "null");
     const auto known = [](uint32_t number) { return number == 0 ? int64_t{-1} : int64_t{number}; };
-    Column(",\n  ", "line", size, [&](size_t i) { NumberOr("null", known(model_.frames[i].line)); });
-    Column(",\n  ", "column", size, [&](size_t i) { NumberOr("null", known(model_.frames[i].column)); });
+    Column(",\n  ", "line", size, [&](size_t i) { NumberOr("null", known(model_.frames[frame_at(i)].line)); });
+    Column(",\n  ", "column", size, [&](size_t i) { NumberOr("null", known(model_.frames[frame_at(i)].column)); });
     out_.Raw("}");
   }
 
@@ -283,7 +299,7 @@ class FirefoxEncoder {
     out_.Raw(", \"pid\": \"").Number(thread.pid).Raw("\", \"tid\": ").Number(thread.tid);
     out_.Raw(", \"showMarkersInTimeline\": true");
     WriteSamples(lane.rows);
-    WriteMarkers(lane.events);
+    WriteMarkers(MarkersOfLane(model_, lanes_, lane));
   }
 
   void WriteSamples(const std::vector<uint32_t>& rows) {
@@ -303,28 +319,24 @@ class FirefoxEncoder {
     out_.Raw("}");
   }
 
-  void WriteMarkers(const std::vector<const ModelEvent*>& events) {
-    const size_t size = events.size();
+  void WriteMarkers(const std::vector<FirefoxMarker>& markers) {
+    const size_t size = markers.size();
     out_.Raw(",\n\"markers\": {\"length\": ").Number(size);
     Column(",\n  ", "data", size, [&](size_t i) {
-      out_.Raw("{\"type\": ").String(ModelEventKindText(events[i]->kind));
-      out_.Raw(", \"what\": ").String(model_.text(events[i]->name));
-      out_.Raw(", \"detail\": ").String(model_.text(events[i]->detail)).Raw("}");
+      out_.Raw("{\"type\": ").String(TypeOf(markers[i]));
+      out_.Raw(", \"what\": ").String(model_.text(markers[i].what));
+      out_.Raw(", \"detail\": ").String(DetailOf(model_, markers[i])).Raw("}");
     });
-    // The words of the kinds stand behind the model's strings.
-    Numbered(",\n  ", "name", size,
-             [&](size_t i) { return model_.strings.size() + static_cast<size_t>(events[i]->kind); });
-    Column(",\n  ", "startTime", size, [&](size_t i) { out_.Raw(Milliseconds(events[i]->time_ns)); });
+    // The names stand behind the model's strings.
+    Numbered(",\n  ", "name", size, [&](size_t i) { return model_.strings.size() + size_t{markers[i].name}; });
+    Column(",\n  ", "startTime", size, [&](size_t i) { out_.Raw(Milliseconds(markers[i].begin_ns)); });
     Column(",\n  ", "endTime", size, [&](size_t i) {
-      const uint64_t duration = events[i]->duration_ns;
-      out_.Raw(duration == 0 ? "null" : Milliseconds(events[i]->time_ns + duration));
+      const uint64_t duration = markers[i].duration_ns;
+      out_.Raw(duration == 0 ? "null" : Milliseconds(markers[i].begin_ns + duration));
     });
     Numbered(",\n  ", "phase", size,
-             [&](size_t i) { return events[i]->duration_ns == 0 ? kInstantMarker : kIntervalMarker; });
-    Numbered(",\n  ", "category", size, [&](size_t i) {
-      return static_cast<uint32_t>(events[i]->kind == ModelEventKind::kCompilation ? LaneCategory::kCompilation
-                                                                                   : LaneCategory::kCollection);
-    });
+             [&](size_t i) { return markers[i].duration_ns == 0 ? kInstantMarker : kIntervalMarker; });
+    Numbered(",\n  ", "category", size, [&](size_t i) { return static_cast<uint32_t>(markers[i].category); });
     out_.Raw("}}");
   }
 
@@ -334,6 +346,9 @@ class FirefoxEncoder {
   Numbers<ModelFrame> functions_;
   Numbers<Image> images_;
   Numbers<StringIndex> sources_;
+  std::vector<std::optional<LaneCategory>> category_of_;  // by frame
+  Numbers<FrameIndex> wakers_;
+  std::vector<uint32_t> row_of_;               // of the table of frames, by node
   std::vector<uint32_t> function_of_;          // by frame
   std::vector<int64_t> image_of_, source_of_;  // by function; -1: none
 };

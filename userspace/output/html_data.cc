@@ -151,7 +151,8 @@ class Tables {
     std::vector<uint32_t> kinds(nodes_.size(), 0);  // of the work at each node
     for (size_t node = 0; node < nodes_.size(); ++node) {
       const uint32_t own = LaneOf(spots_[nodes_[node].spot].frame), parent = nodes_[node].parent;
-      kinds[node] = own != 0 || parent == kRoot ? own : kinds[parent];
+      const uint32_t before = parent == kRoot ? 0 : kinds[parent];
+      kinds[node] = own == 0 || (before != 0 && IsWait(static_cast<LaneCategory>(before - 1))) ? before : own;
     }
     absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> lanes;
     for (const Cell& cell : cells_) {

@@ -80,8 +80,9 @@ std::vector<JitdumpDebugEntry> DebugEntries(const ProfileModel& model, const Mod
 }
 
 absl::StatusOr<std::vector<FrameStep>> StepsOf(const ModelCode& code, const ModelUnwind& part) {
-  if (code.machine == CodeMachine::kX64) return FrameStepsOfX64(AsBytes(part.bytes));
-  return FrameStepsOfArm64(AsBytes(part.bytes), AsBytes(code.bytes).subspan(part.begin, part.end - part.begin));
+  const std::span<const std::byte> function = AsBytes(code.bytes).subspan(part.begin, part.end - part.begin);
+  if (code.machine == CodeMachine::kX64) return FrameStepsOfX64(AsBytes(part.bytes), function);
+  return FrameStepsOfArm64(AsBytes(part.bytes), function);
 }
 
 // The unwind data of all parts that have some that can be read. nullopt: there is none.

@@ -12,7 +12,6 @@ namespace {
 
 using protozero::pbf_builder;
 
-constexpr size_t kLinkBytes = 2;        // the table of links, which holds its zero value only
 constexpr size_t kAroundBytes = 1 + 5;  // the most there is around a dictionary: a tag and a length
 
 // The bytes of a message's field with so many bytes: a tag of one byte, a length, and the field.
@@ -92,6 +91,15 @@ int32_t OtlpDictionary::Stack(const std::vector<int32_t>& locations) {
   return stacks_.Add(std::move(stack));
 }
 
+int32_t OtlpDictionary::Link(const TraceLink& link) {
+  if (!link.valid()) return 0;
+  std::string encoded;
+  pbf_builder<otlp::Link> out(encoded);
+  out.add_bytes(otlp::Link::kTraceId, std::string(link.trace()));
+  out.add_bytes(otlp::Link::kSpanId, std::string(link.span()));
+  return links_.Add(std::move(encoded));
+}
+
 int32_t OtlpDictionary::Location(const ProfileModel& model, const ModelFrame& frame) {
   std::string line, location;
   pbf_builder<otlp::Line> place(line);
@@ -120,13 +128,20 @@ int32_t OtlpDictionary::Function(const ProfileModel& model, const ModelFrame& fr
 }
 
 int32_t OtlpDictionary::Mapping(const ProfileModel& model, const ModelFrame& frame) {
-  if (frame.build_id == 0 || frame.kind != ModelFrameKind::kNative) return 0;
-  const int32_t build = Attribute("process.executable.build_id.gnu", model.text(frame.build_id));
+  const bool of_file =
+      frame.kind == ModelFrameKind::kNative || frame.kind == ModelFrameKind::kR2r || frame.kind == ModelFrameKind::kAot;
+  if (!of_file) return 0;
+  std::vector<int32_t> builds;  // an entry must say one at least
+  if (frame.build_id != 0) builds.push_back(Attribute("process.executable.build_id.gnu", model.text(frame.build_id)));
+  if (frame.file_hash != 0) {
+    builds.push_back(Attribute("process.executable.build_id.htlhash", model.text(frame.file_hash)));
+  }
+  if (builds.empty()) return 0;
   std::string mapping;
   pbf_builder<otlp::Mapping> out(mapping);
   out.add_int32(otlp::Mapping::kFilename,
                 String(model.text(frame.module_path != 0 ? frame.module_path : frame.module)));
-  out.add_packed_int32(otlp::Mapping::kAttributes, &build, &build + 1);
+  out.add_packed_int32(otlp::Mapping::kAttributes, builds.begin(), builds.end());
   return mappings_.Add(std::move(mapping));
 }
 
@@ -139,8 +154,8 @@ std::string OtlpDictionary::ValueType(absl::string_view type, absl::string_view 
 }
 
 size_t OtlpDictionary::bytes() const {
-  size_t bytes = kLinkBytes + kAroundBytes;
-  for (const OtlpTable* table : {&strings_, &attributes_, &mappings_, &functions_, &locations_, &stacks_}) {
+  size_t bytes = kAroundBytes;
+  for (const OtlpTable* table : {&strings_, &attributes_, &mappings_, &functions_, &locations_, &stacks_, &links_}) {
     bytes += table->bytes();
   }
   return bytes;
@@ -155,7 +170,7 @@ std::string OtlpDictionary::Encode() const {
   write(otlp::Dictionary::kMappings, mappings_);
   write(otlp::Dictionary::kLocations, locations_);
   write(otlp::Dictionary::kFunctions, functions_);
-  out.add_message(otlp::Dictionary::kLinks, std::string());
+  write(otlp::Dictionary::kLinks, links_);
   write(otlp::Dictionary::kStrings, strings_);
   write(otlp::Dictionary::kAttributes, attributes_);
   write(otlp::Dictionary::kStacks, stacks_);

@@ -1,4 +1,5 @@
-// The tables that all profiles of one OTLP request share: stacks, locations, functions, mappings, attributes, strings.
+// The tables that all profiles of one OTLP request share: stacks, locations, functions, mappings, links, attributes,
+// strings.
 //
 // An entry gets into its table when something refers to it, and only once. So a table holds nothing twice and nothing
 // that is not used. Each table begins with its zero value, as the format's rules demand (otlp_fields.h).
@@ -13,6 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "formats/profile/profile_model.h"
+#include "formats/profile/trace_link.h"
 
 namespace clrsampler {
 
@@ -37,6 +39,7 @@ class OtlpDictionary {
   int32_t Attribute(absl::string_view key, uint64_t number);
   int32_t Location(const ProfileModel& model, const ModelFrame& frame);
   int32_t Stack(const std::vector<int32_t>& locations);  // the leaf first
+  int32_t Link(const TraceLink& link);                   // 0: it is not valid
   // An encoded ValueType.
   std::string ValueType(absl::string_view type, absl::string_view unit);
 
@@ -49,7 +52,7 @@ class OtlpDictionary {
   int32_t Function(const ProfileModel& model, const ModelFrame& frame);
   int32_t Mapping(const ProfileModel& model, const ModelFrame& frame);
 
-  OtlpTable strings_, attributes_, mappings_, functions_, locations_, stacks_;
+  OtlpTable strings_, attributes_, mappings_, functions_, locations_, stacks_, links_;
 };
 
 // Encoded AnyValues.

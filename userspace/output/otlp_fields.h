@@ -44,7 +44,8 @@ enum class Profile : protozero::pbf_tag_type {
   kPeriod = 6
 };
 enum class ValueType : protozero::pbf_tag_type { kType = 1, kUnit = 2 };
-enum class Sample : protozero::pbf_tag_type { kStack = 1, kAttributes = 2, kValues = 4, kTimes = 5 };
+enum class Sample : protozero::pbf_tag_type { kStack = 1, kAttributes = 2, kLink = 3, kValues = 4, kTimes = 5 };
+enum class Link : protozero::pbf_tag_type { kTraceId = 1, kSpanId = 2 };
 enum class Mapping : protozero::pbf_tag_type { kFilename = 4, kAttributes = 5 };
 enum class Stack : protozero::pbf_tag_type { kLocations = 1 };
 enum class Location : protozero::pbf_tag_type { kMapping = 1, kAddress = 2, kLines = 3, kAttributes = 4 };

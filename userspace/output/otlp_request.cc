@@ -117,8 +117,10 @@ void OtlpRequest::Add(size_t model, size_t row, const OtlpResource& resource, co
     if (kind.period > 0) (void)dictionary_.ValueType(kind.period_type, kind.period_unit);
   }
   Identity identity{Stack(source, source.model->samples.stack[row]),
-                    AttributesOf(*source.model, row, /*with_pid=*/resource.pid == 0)};
+                    AttributesOf(*source.model, row, /*with_pid=*/resource.pid == 0),
+                    dictionary_.Link(source.model->links[source.model->samples.link_of(row)])};
   size_t bytes = kSampleBytes + VarintBytes(static_cast<uint64_t>(identity.stack));
+  if (identity.link != 0) bytes += 1 + VarintBytes(static_cast<uint64_t>(identity.link));
   for (const int32_t attribute : identity.attributes) bytes += VarintBytes(static_cast<uint64_t>(attribute));
   const auto [sample, added] = samples->second.try_emplace(std::move(identity));
   bytes_ += added ? bytes : 0;
@@ -201,6 +203,7 @@ std::string OtlpRequest::Profile(const ProfileKey& key, const Samples& samples) 
     pbf_builder<otlp::Sample> one(sample);
     one.add_int32(otlp::Sample::kStack, identity.stack);
     one.add_packed_int32(otlp::Sample::kAttributes, identity.attributes.begin(), identity.attributes.end());
+    if (identity.link != 0) one.add_int32(otlp::Sample::kLink, identity.link);
     if (kind.timed) {
       one.add_packed_fixed64(otlp::Sample::kTimes, seen.times.begin(), seen.times.end());
     } else {

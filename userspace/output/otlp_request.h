@@ -80,6 +80,7 @@ class OtlpRequest {
   struct Identity {
     int32_t stack;
     std::vector<int32_t> attributes;
+    int32_t link;
     friend auto operator<=>(const Identity&, const Identity&) = default;
   };
   struct ProfileKey {

@@ -44,7 +44,8 @@ struct Weights {
 std::vector<OwnWeight> OwnMethods(const ProfileModel& model, std::span<const uint8_t> wanted, OwnMostly mostly) {
   const std::vector<uint64_t> weights = WantedWeights(model, wanted);
   std::vector<uint8_t> own(model.frames.size());
-  const bool knows_kinds = std::any_of(model.frames.begin(), model.frames.end(), IsManaged);
+  const bool knows_kinds =
+      std::any_of(model.frames.begin(), model.frames.end(), [](const ModelFrame& frame) { return IsManaged(frame); });
   for (size_t i = 0; i < own.size(); ++i) own[i] = MayBeOwn(model, model.frames[i], knows_kinds) ? 1 : 0;
   absl::flat_hash_map<absl::string_view, Weights> methods;
   for (NodeIndex node = 0; node < model.nodes.size(); ++node) {

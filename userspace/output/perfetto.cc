@@ -13,6 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "formats/names/utf8.h"
+#include "output/lane_waits.h"
 #include "output/nested_slices.h"
 #include "output/perfetto_fields.h"
 #include "output/perfetto_interner.h"
@@ -41,20 +42,6 @@ TraceClock ClockOf(const ProfileMeta& meta) {
   if (meta.start_monotonic_ns > 0) return {perfetto::BuiltinClock::kMonotonic, meta.start_monotonic_ns};
   if (meta.start_unix_ns > 0) return {perfetto::BuiltinClock::kRealtime, meta.start_unix_ns};
   return {perfetto::BuiltinClock::kTraceFile, 0};
-}
-
-// Nanoseconds that a weight is; 0: it is no time.
-uint64_t NanosecondsOf(WeightUnit unit) {
-  switch (unit) {
-    case WeightUnit::kMicroseconds:
-      return 1000;
-    case WeightUnit::kNanoseconds:
-      return 1;
-    case WeightUnit::kSamples:
-    case WeightUnit::kBytes:
-      break;
-  }
-  return 0;
 }
 
 // The counter that the weights of the samples belong to.
@@ -128,7 +115,7 @@ class PerfettoEncoder {
     for (const ThreadLane& lane : lanes_.lanes()) {
       tracks_.OfThread(model_.threads[lane.thread]);
       for (const uint32_t row : lane.rows) WriteSample(row);
-      if (NanosecondsOf(model_.meta.unit) > 0) WriteWaits(lane);
+      WriteWaits(lane);
       WriteEvents(lane);
     }
     return packets_.Finish();
@@ -210,45 +197,20 @@ class PerfettoEncoder {
     });
   }
 
-  // The kind of wait of that sample's thread. nullopt: it did not wait, or the sample is a sum of many waits.
-  std::optional<WaitKind> WaitOf(uint32_t row) const {
-    if (model_.samples.time_of(row) == kNoTime) return std::nullopt;
-    for (NodeIndex node = model_.samples.stack[row]; node != kRootNode; node = model_.nodes[node].parent) {
-      const ModelFrame& frame = model_.frame_of(node);
-      if (const auto wait = WaitKindOfMark(frame.kind, model_.text(frame.name))) return wait;
-    }
-    return std::nullopt;
-  }
-
-  // A thread's wait ends before its next sample. Where it would not, it stands for other waits, too.
   void WriteWaits(const ThreadLane& lane) {
+    const std::vector<LaneWait> waits = WaitsOfLane(model_, lanes_, lane);
     std::vector<TimeSlice> slices;
-    std::vector<std::pair<uint32_t, WaitKind>> waits;  // row, kind
-    for (size_t i = 0; i < lane.rows.size(); ++i) {
-      const std::optional<WaitKind> wait = WaitOf(lane.rows[i]);
-      if (!wait) continue;
-      const uint64_t begin_ns = lanes_.TimeOf(lane.rows[i]);
-      uint64_t end_ns = Sum(begin_ns, WaitedNs(lane.rows[i]));
-      if (i + 1 < lane.rows.size()) end_ns = std::min(end_ns, lanes_.TimeOf(lane.rows[i + 1]));
-      slices.push_back({begin_ns, end_ns});
-      waits.emplace_back(lane.rows[i], *wait);
-    }
+    slices.reserve(waits.size());
+    for (const LaneWait& wait : waits) slices.push_back({wait.begin_ns, wait.end_ns});
     WriteSlices(slices, {tracks_.OfThread(model_.threads[lane.thread]), "waits", false},
                 [&](size_t slice, pbf_builder<perfetto::Event>& out) {
-                  const auto [row, wait] = waits[slice];
+                  const LaneWait& wait = waits[slice];
                   out.add_string(perfetto::Event::kCategories, "wait");
-                  out.add_string(perfetto::Event::kName, std::string(WaitKindText(wait)));
-                  out.add_uint64(perfetto::Event::kCallstack, packets_.interner().Callstack(model_.samples.stack[row]));
-                  const uint64_t waited_ns = WaitedNs(row);
-                  if (slices[slice].end_ns - slices[slice].begin_ns < waited_ns) {
-                    Annotate("stands_for_ns", waited_ns, out);
-                  }
+                  out.add_string(perfetto::Event::kName, std::string(WaitKindText(wait.kind)));
+                  out.add_uint64(perfetto::Event::kCallstack,
+                                 packets_.interner().Callstack(model_.samples.stack[wait.row]));
+                  if (wait.end_ns - wait.begin_ns < wait.waited_ns) Annotate("stands_for_ns", wait.waited_ns, out);
                 });
-  }
-
-  uint64_t WaitedNs(uint32_t row) const {
-    const uint64_t factor = NanosecondsOf(model_.meta.unit), weight = model_.samples.weight_of(row);
-    return weight > kMaxTime / factor ? kMaxTime : weight * factor;
   }
 
   void WriteEvents(const ThreadLane& lane) {

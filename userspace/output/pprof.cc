@@ -48,14 +48,16 @@ struct SampleRow {
   ThreadIndex thread;
   SampleState state;
   uint64_t weight;
-  auto key() const { return std::tie(stack, thread, state); }
+  LinkIndex link;
+  auto key() const { return std::tie(stack, thread, state, link); }
 };
 
 std::vector<SampleRow> CountedRows(const SampleColumns& samples) {
   std::vector<SampleRow> rows;
   rows.reserve(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) {
-    rows.push_back({samples.stack[i], samples.thread[i], samples.state_of(i), samples.weight_of(i)});
+    rows.push_back(
+        {samples.stack[i], samples.thread[i], samples.state_of(i), samples.weight_of(i), samples.link_of(i)});
   }
   std::sort(rows.begin(), rows.end(), [](const SampleRow& a, const SampleRow& b) { return a.key() < b.key(); });
   size_t kept = 0;
@@ -205,7 +207,8 @@ class PprofEncoder {
         mapping_of.push_back(nullptr);
         continue;
       }
-      Entry& entry = entries[{no_file, std::move(name), frame.build_id}];
+      // pprof takes mappings of one build for one mapping, so a program's managed modules must not have its build id.
+      Entry& entry = entries[{no_file, std::move(name), no_file ? 0 : frame.build_id}];
       entry.has_lines |= frame.line != 0 && frame.source_file != 0;
       mapping_of.push_back(&entry);
     }
@@ -284,6 +287,10 @@ class PprofEncoder {
       sample.add_packed_int64(pprof::Sample::kValue, values, values + (counts_time_ ? 2 : 1));
       message_ += thread_labels[row.thread];
       message_ += state_labels[static_cast<size_t>(row.state)];
+      if (row.link != 0) {
+        AddLabel(pprof::kTraceLabel, model_.links[row.link].TraceText(), message_);
+        AddLabel(pprof::kSpanLabel, model_.links[row.link].SpanText(), message_);
+      }
       if (row.stack != kRootNode) {
         const StringIndex tier = model_.frame_of(row.stack).tier;
         if (tier != 0 && tier_labels[tier].empty()) AddLabel(pprof::kTierLabel, model_.text(tier), tier_labels[tier]);

@@ -135,6 +135,7 @@ void WriteFrames(const std::vector<ModelFrame>& frames, bool lines, JsonStream& 
   column(",\n  ", "module", &ModelFrame::module);
   column(",\n  ", "module_path", &ModelFrame::module_path);
   column(",\n  ", "build_id", &ModelFrame::build_id);
+  column(",\n  ", "file_hash", &ModelFrame::file_hash);
   column(",\n  ", "tier", &ModelFrame::tier);
   column(",\n  ", "source_file", &ModelFrame::source_file);
   column(",\n  ", "address", &ModelFrame::address);

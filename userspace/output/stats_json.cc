@@ -102,6 +102,7 @@ std::string StatsJson(const Account& account, const PoolAccount& pool) {
   };
   add("code", account.code);
   add("async", account.async);
+  add("traces", account.traces);
   add("perf_maps", account.perf_maps);
   add("symbol_server", account.symbol_server);
   add("pauses", account.pauses);

@@ -10,10 +10,6 @@
 namespace clrsampler {
 namespace {
 
-bool IsManaged(const Frame& frame) {
-  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
-}
-
 // The text between brackets. Empty: there is none.
 absl::string_view Unbracketed(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) return {};

@@ -22,6 +22,7 @@ constexpr double kLate = 0.9;
 void AccountCounts::Begin() { deltas_.Since("self_cpu_us", OwnCpuMicroseconds()); }
 
 void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
+  main_loop_.Check();
   if (!parts.kernel.status().ok()) {
     parts.notices.Add("kernel_symbols", "",
                       absl::StrCat("kernel frames have no names: ", parts.kernel.status().message()),
@@ -35,6 +36,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   }
   if (parts.hooks != nullptr) AddHooks(account, parts, counters);
   if (parts.waits != nullptr) AddWaits(account, parts, counters);
+  if (parts.thread_creations != nullptr) AddThreadCreations(parts, counters);
   account.samples_expected = deltas_.Since("expected", parts.expected.samples());
   AddClock(account, parts);
   account.unwind = deltas_.Since("unwind", parts.unwinder.Counters());
@@ -52,6 +54,13 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
     account.native_lines = deltas_.Since("native_lines", parts.native_lines->counters().ByName());
   }
   if (parts.async != nullptr) account.async = deltas_.Since("async", parts.async->counters().ByName());
+  if (parts.threads.any()) {
+    const auto traces =
+        deltas_.Since("traces", std::map<std::string, uint64_t>{{"read", counters.trace.read},
+                                                                {"none", counters.trace.none},
+                                                                {"unreadable", counters.trace.unreadable}});
+    account.traces.insert(traces.begin(), traces.end());
+  }
   account.bpf_map_bytes = parts.capture.map_bytes();
   account.notice_counts = deltas_.Since("notices", parts.notices.counts());
   account.notices = parts.notices.TakeKept();
@@ -92,6 +101,16 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
                    " records of waits were lost: the agent read too slowly. Their time is spread over the "
                    "others of their process"),
       "a larger buffer: --ring-bytes");
+}
+
+// The ring and the queue are those of hooks, so that what the queue drops may be an event of either.
+void AccountCounts::AddThreadCreations(const CountingParts& parts, const wire_counters& counters) {
+  const uint64_t lost = deltas_.Since("threads_lost", counters.threads_lost + parts.intake.runtime_events_dropped());
+  if (lost == 0) return;
+  parts.notices.Add(
+      "thread_events_lost", "",
+      absl::StrCat("up to ", lost, " new threads were not told: more came at a time than the agent could read"),
+      "more CPU time for clrsampler");
 }
 
 void AccountCounts::AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters) {

@@ -14,18 +14,22 @@
 #include "pipeline/intake.h"
 #include "pipeline/kernel_symbolizer.h"
 #include "pipeline/sample_unwinder.h"
+#include "pipeline/thread_contexts.h"
 #include "pipeline/wait_watch.h"
 #include "profile/account.h"
 #include "runtime_events/runtime_watch.h"
+#include "runtime_events/thread_creation_watch.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/native_lines/native_lines.h"
 
 namespace clrsampler {
 
 struct CountingParts {
   const Capture& capture;
-  const RuntimeWatch* hooks;  // nullptr: there are none
-  const WaitWatch* waits;     // nullptr: nobody asked
+  const RuntimeWatch* hooks;                    // nullptr: there are none
+  const WaitWatch* waits;                       // nullptr: nobody asked
+  const ThreadCreationWatch* thread_creations;  // likewise
   const Intake& intake;
   const KernelSymbolizer& kernel;
   const ExpectedSamples& expected;
@@ -36,6 +40,7 @@ struct CountingParts {
   const AssemblyPdbs* pdbs;         // nullptr: nobody wants lines
   const NativeLines* native_lines;  // likewise
   const AsyncCallers* async;        // nullptr: not asked for
+  const ThreadContexts& threads;
   Notices& notices;
 };
 
@@ -49,9 +54,11 @@ class AccountCounts {
  private:
   void AddClock(Account& account, const CountingParts& parts);
   void AddWaits(Account& account, const CountingParts& parts, const wire_counters& counters);
+  void AddThreadCreations(const CountingParts& parts, const wire_counters& counters);
   void AddHooks(Account& account, const CountingParts& parts, const wire_counters& counters);
 
   CounterDeltas deltas_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -25,7 +25,7 @@ std::map<std::string, uint64_t> AsyncCallersCounters::ByName() const {
 }
 
 AsyncCallers::OfProcess* AsyncCallers::Of(const Process& process) {
-  std::unique_ptr<OfProcess>& known = processes_[process.key];
+  std::unique_ptr<OfProcess>& known = processes_.Of(process);
   if (known == nullptr || known->exec_count != process.exec_count) {
     known = std::make_unique<OfProcess>();
     known->exec_count = process.exec_count;
@@ -34,6 +34,7 @@ AsyncCallers::OfProcess* AsyncCallers::Of(const Process& process) {
 }
 
 void AsyncCallers::Learn(const Process& process) {
+  main_loop_.Check();
   RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
   if (runtime == nullptr || process.exec_announced != MonotonicTime::Max()) return;
   OfProcess& of = *Of(process);
@@ -44,6 +45,7 @@ void AsyncCallers::Learn(const Process& process) {
 }
 
 void AsyncCallers::Observe(const Process& process, const RawStack& raw) {
+  main_loop_.Check();
   Learn(process);
   RuntimeMemory* runtime = parts_.memory.RuntimeOf(process.key);
   if (runtime == nullptr || raw.async_objects().empty()) return;
@@ -159,11 +161,12 @@ std::optional<AsyncChain> AsyncCallers::ChainOf(const OfProcess& of, const RawSt
 
 std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawStack& raw, const UserStack& user,
                                              const NamedStack& named, bool stopped) {
-  const auto found = processes_.find(process.key);
-  if (found == processes_.end() || !found->second->layout || named.places.size() != user.frames.size()) {
+  main_loop_.Check();
+  const std::unique_ptr<OfProcess>* const found = processes_.Find(process.key);
+  if (found == nullptr || !(*found)->layout || named.places.size() != user.frames.size()) {
     return named.frames;
   }
-  OfProcess& of = *found->second;
+  OfProcess& of = **found;
   const MonotonicTime time{raw.sample().header.time_ns};
   const std::optional<Resumed> resumed = FindResumed(process, of, user, named, time);
   if (!resumed) return named.frames;
@@ -232,7 +235,7 @@ FrameId AsyncCallers::Marked(FrameId id) {
   absl::StrAppend(&frame.text, kAwaits);
   frame.tier.clear();
   frame.symbol.clear();
-  frame.module_path.clear();
+  frame.image = {};
   frame.address = 0;
   frame.size = 0;
   frame.identity = {};

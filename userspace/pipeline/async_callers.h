@@ -22,7 +22,9 @@
 #include "clr/memory/async_types.h"
 #include "pipeline/async_chain.h"
 #include "pipeline/stack_symbolizer.h"
+#include "process/per_process.h"
 #include "process/process_table.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
 #include "unwind/frame_chain.h"
@@ -76,7 +78,6 @@ class AsyncCallers {
   std::span<const FrameId> Apply(const Process& process, const RawStack& raw, const UserStack& user,
                                  const NamedStack& named, bool stopped);
 
-  void Forget(ProcessKey key) { processes_.erase(key); }
   const AsyncCallersCounters& counters() const { return counters_; }
 
  private:
@@ -121,12 +122,13 @@ class AsyncCallers {
   FrameId Mark(absl::string_view text);
 
   const Parts parts_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<OfProcess>> processes_;
+  PerProcess<std::unique_ptr<OfProcess>> processes_;
   absl::flat_hash_map<FrameId, FrameId> marked_;
   std::vector<int8_t> may_resume_;  // by FrameId: 1 or 0; -1: not known
   SampleMemory stack_;
   std::vector<FrameId> frames_;
   AsyncCallersCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

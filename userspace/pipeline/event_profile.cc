@@ -15,6 +15,7 @@ EventProfile::EventProfile(const EventProfileOptions& options)
     : options_(options), stacks_(options.stacks), ledger_(table_, /*with_pid=*/false) {}
 
 void EventProfile::Add(const ClrEventRecord& record) {
+  main_loop_.Check();
   if (record.event.kind == ClrEventKind::kThreadBlockedMonitor) {
     Name(record);
     return waits_.Began(record.tid, {record.time_ns}, stack_);
@@ -72,6 +73,7 @@ FrameId EventProfile::Mark(absl::string_view text) {
 }
 
 void EventProfile::Finish(const EventWatchResult& result) {
+  main_loop_.Check();
   account_.duration_seconds = static_cast<double>(stacks_.clock().Now().ns - began_.ns) / 1e9;
   account_.events = {{"counted", account_.samples_written}, {"lost", result.lost},
                      {"damaged", result.damaged},           {"unsorted", result.unsorted},

@@ -21,6 +21,7 @@
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
 #include "runtime_events/counted_event.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/source_files.h"
 
@@ -75,6 +76,7 @@ class EventProfile {
   LockWaits waits_;
   std::vector<FrameId> stack_;
   uint64_t without_stack_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -42,11 +42,13 @@ EventStacks::EventStacks(const EventStacksOptions& options)
 }
 
 std::string EventStacks::RuntimeVersion() {
+  main_loop_.Check();
   const std::optional<DotNetRuntime> runtime = discovery_.Find(process_);
   return runtime.has_value() ? runtime->version.Text() : "";
 }
 
 std::span<const FrameId> EventStacks::Name(std::span<const uint64_t> addresses, MonotonicTime time) {
+  main_loop_.Check();
   lookup_.clear();
   for (const uint64_t address : addresses) {
     if (address != 0) lookup_.push_back(address - 1);

@@ -18,6 +18,7 @@
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/symbolizer.h"
 
@@ -78,6 +79,7 @@ class EventStacks {
   absl::flat_hash_map<uint64_t, NamedAddress> named_;  // by lookup address
   std::vector<uint64_t> lookup_;                       // leaf first
   std::vector<FrameId> stack_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -11,15 +11,18 @@ ExpectedSamples::ExpectedSamples(uint32_t frequency_hz, ProcessClock process_cpu
     : process_cpu_ns_(std::move(process_cpu_ns)), frequency_hz_(frequency_hz) {}
 
 void ExpectedSamples::StartHost() {
+  main_loop_.Check();
   host_ = true;
   host_reading_.first_ns = host_reading_.last_ns;
 }
 
 void ExpectedSamples::SetHostBusyNs(uint64_t busy_ns) {
+  main_loop_.Check();
   host_reading_.last_ns = std::max(host_reading_.last_ns, busy_ns);
 }
 
 void ExpectedSamples::StartProcess(uint32_t pid, bool from_birth) {
+  main_loop_.Check();
   Reading reading;
   reading.last_ns = process_cpu_ns_(pid).value_or(0);
   reading.first_ns = from_birth ? 0 : reading.last_ns;
@@ -27,6 +30,7 @@ void ExpectedSamples::StartProcess(uint32_t pid, bool from_birth) {
 }
 
 void ExpectedSamples::EndProcess(uint32_t pid) {
+  main_loop_.Check();
   const auto found = processes_.find(pid);
   if (found == processes_.end()) return;
   // It may still be there as a zombie, with all that it used.
@@ -37,6 +41,7 @@ void ExpectedSamples::EndProcess(uint32_t pid) {
 }
 
 void ExpectedSamples::Update() {
+  main_loop_.Check();
   for (auto& [pid, reading] : processes_) {
     // A smaller reading is another process that got the pid.
     reading.last_ns = std::max(reading.last_ns, process_cpu_ns_(pid).value_or(0));
@@ -44,6 +49,7 @@ void ExpectedSamples::Update() {
 }
 
 void ExpectedSamples::SetFrequency(uint32_t frequency_hz) {
+  main_loop_.Check();
   before_ = samples();
   frequency_hz_ = frequency_hz;
   host_reading_.first_ns = host_reading_.last_ns;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -56,6 +57,7 @@ class ExpectedSamples {
   uint64_t ended_ns_ = 0;  // of processes that have ended
   uint64_t child_cpu_ns_ = 0;
   uint64_t before_ = 0;  // samples at earlier rates
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

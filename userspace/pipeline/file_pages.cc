@@ -20,6 +20,7 @@ constexpr uint64_t kMaxNewBytes = 32 << 20;
 }  // namespace
 
 void FilePages::AgePages(MonotonicTime now) {
+  main_loop_.Check();
   const bool trim = now.ns - trimmed_.ns >= kTrimNs;
   const uint64_t bytes = ReadOwnMemory().file_bytes();
   least_bytes_ = std::min(least_bytes_, bytes);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "os/clock.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -18,6 +19,7 @@ class FilePages {
  private:
   MonotonicTime trimmed_;
   uint64_t least_bytes_ = std::numeric_limits<uint64_t>::max();  // since pages were dropped
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -28,6 +28,7 @@ uint32_t WeightOf(const wire_exception&) { return 1; }
 
 // Side-band events first: a process that a sample names is announced before the sample is looked at.
 void Intake::Drain() {
+  main_loop_.Check();
   ring_fill_ = std::max(ring_fill_, parts_.events.fill());
   parts_.events.Drain([this](const SideBandEvent& event) { TakeEvent(event); },
                       [this](std::span<const std::byte> record) { TakeRecord(record); });
@@ -62,8 +63,9 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   if (header.kind == WIRE_ALLOCATION) return TakeRuntimeEvent<wire_allocation>(record);
   if (header.kind == WIRE_EXCEPTION) return TakeRuntimeEvent<wire_exception>(record);
   if (header.kind == WIRE_WAIT) return TakeWait(record);
+  if (header.kind == WIRE_THREAD) return TakeThread(record);
   if (header.kind == WIRE_WAIT_STACK || header.kind == WIRE_WAKER_STACK || header.kind == WIRE_COMPILED_STACK ||
-      header.kind == WIRE_ALLOCATION_STACK || header.kind == WIRE_EXCEPTION_STACK) {
+      header.kind == WIRE_ALLOCATION_STACK || header.kind == WIRE_EXCEPTION_STACK || header.kind == WIRE_THREAD_STACK) {
     if (HasRoomForHookEvent({header.time_ns}, kWeightOfStack)) TakeStack(record);
     return;
   }
@@ -92,6 +94,13 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   if (!HasRoomForHookEvent({wait.header.time_ns}, weight)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
+}
+
+void Intake::TakeThread(std::span<const std::byte> record) {
+  wire_thread thread;
+  if (record.size() < sizeof thread) return Lose("damaged_record");
+  std::memcpy(&thread, record.data(), sizeof thread);
+  if (HasRoomForHookEvent({thread.header.time_ns}, 1)) queue_.Push({thread.header.time_ns}, HeldItem(thread));
 }
 
 void Intake::TakeStack(std::span<const std::byte> record) {
@@ -127,6 +136,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
     Process& process = parts_.table.FindOrScan(sample.tgid, sample.process_start_ns);
     parts_.unwinder.Observe(process, *raw, held->early);
     if (parts_.async != nullptr) parts_.async->Observe(process, *raw);
+    if (sample.header.kind == WIRE_CPU_SAMPLE) parts_.threads.Observe(process, {sample.header.time_ns});
     parts_.targets.Sampled(sample.tgid);
   }
   held->of_clock = sample.header.kind == WIRE_CPU_SAMPLE;

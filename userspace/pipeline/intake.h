@@ -25,11 +25,13 @@
 #include "pipeline/record_options.h"
 #include "pipeline/sample_unwinder.h"
 #include "pipeline/targets.h"
+#include "pipeline/thread_contexts.h"
 #include "process/process_table.h"
 #include "profile/account.h"
 #include "profile/hold_queue.h"
 #include "runtime_events/runtime_watch.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "unwind/raw_stack.h"
 
 namespace clrsampler {
@@ -41,7 +43,7 @@ struct HeldSample {
   EarlyStack early;
   bool of_clock = false;  // a CPU sample; else the stack of a thread that ran into a hook
 };
-using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem, wire_wait>;
+using HeldItem = std::variant<std::unique_ptr<HeldSample>, SideBandEvent, RuntimeItem, wire_wait, wire_thread>;
 
 // Main loop only. Borrows what it is given.
 class Intake {
@@ -54,6 +56,7 @@ class Intake {
     MemoryMethods& memory;
     RuntimeWatch* hooks;  // nullptr: there are none
     AsyncCallers* async;  // nullptr: not asked for
+    ThreadContexts& threads;
     Account& account;
     Notices& notices;
   };
@@ -101,6 +104,7 @@ class Intake {
   void TakeEvent(SideBandEvent event);
   void TakeRecord(std::span<const std::byte> record);
   void TakeStack(std::span<const std::byte> record);
+  void TakeThread(std::span<const std::byte> record);
   void TakeWait(std::span<const std::byte> record);
   template <typename Event>
   void TakeRuntimeEvent(std::span<const std::byte> record);
@@ -121,6 +125,7 @@ class Intake {
   uint64_t runtime_events_limited_ = 0;
   uint64_t news_ = 0;
   double ring_fill_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

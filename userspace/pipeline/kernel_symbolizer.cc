@@ -18,6 +18,7 @@ bool IsOfKernelProper(const Frame& frame) { return frame.named() && frame.module
 
 MonotonicTime KernelSymbolizer::Append(std::span<const uint64_t> addresses, MonotonicTime time,
                                        std::vector<FrameId>& out) {
+  main_loop_.Check();
   wanted_.clear();
   for (size_t i = 0; i < addresses.size(); ++i) {
     const uint64_t address = LookupAddress(addresses, i);

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/kernel_symbols.h"
 
@@ -60,6 +61,7 @@ class KernelSymbolizer {
   MonotonicTime file_read_;
   absl::flat_hash_map<uint64_t, Known> known_;
   std::vector<uint64_t> wanted_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

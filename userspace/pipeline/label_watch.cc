@@ -24,6 +24,7 @@ LabelWatch::LabelWatch(RunParts& parts)
 }
 
 void LabelWatch::Update(MonotonicTime now, absl::FunctionRef<bool(ProcessKey)> wanted) {
+  main_loop_.Check();
   if (parts_.tape != nullptr) return;
   const bool news = containers_ && containers_->Poll(now);
   if (!news && now.ns - updated_.ns < kUpdateNs) return;

@@ -11,6 +11,7 @@
 #include "pipeline/run_parts.h"
 #include "process/label_reader.h"
 #include "process/process_key.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -29,6 +30,7 @@ class LabelWatch {
   LabelReader reader_;
   std::optional<ContainerNames> containers_;  // nullopt: nobody is asked
   MonotonicTime updated_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

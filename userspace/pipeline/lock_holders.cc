@@ -25,6 +25,7 @@ LockHolders::LockHolders(std::string proc_root, uint32_t pid, RuntimeMemory& run
     : proc_root_(std::move(proc_root)), pid_(pid), reader_(runtime) {}
 
 void LockHolders::Add(uint32_t tid, uint64_t stack_pointer, const WaitFrames& frames) {
+  main_loop_.Check();
   const absl::StatusOr<std::string> text =
       ReadWholeFile(absl::StrCat(proc_root_, "/", pid_, "/task/", tid, "/status"), kMaxStatusBytes);
   if (!text.ok()) return;
@@ -65,6 +66,7 @@ bool LockHolders::IsTold(uint32_t tid, const Thread& thread) {
 }
 
 void LockHolders::Read() {
+  main_loop_.Check();
   reader_.Refresh();
   std::vector<uint32_t> left;
   for (const auto& [tid, thread] : threads_) left.push_back(tid);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "clr/memory/monitor_reader.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -55,6 +56,7 @@ class LockHolders {
   std::map<uint32_t, uint32_t> by_namespace_;  // tid of ours by that of the process
   std::map<uint32_t, HeldLock> waits_;
   std::vector<std::vector<uint32_t>> deadlocks_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

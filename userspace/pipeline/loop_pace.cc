@@ -22,6 +22,7 @@ constexpr uint64_t kIdleAfterNs = 250'000'000;
 }  // namespace
 
 int LoopPace::WaitMs(MonotonicTime now, const Inputs& inputs) {
+  main_loop_.Check();
   if (std::exchange(last_news_, inputs.news) != inputs.news) last_new_ = now;
   if (inputs.short_iterations) return kShortIterationMs;
   return inputs.may_idle && now.ns - last_new_.ns >= kIdleAfterNs ? kIdleIterationMs : kIterationMs;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "os/clock.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -24,6 +25,7 @@ class LoopPace {
  private:
   uint64_t last_news_ = 0;
   MonotonicTime last_new_;  // when there were any
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -9,6 +9,7 @@ PoolWatch::PoolWatch(uint32_t pid, FileBroker* files)
       memory_({}, runtimes_, images_, frames_, notices_, clock_) {}
 
 std::optional<PoolState> PoolWatch::Read() {
+  main_loop_.Check();
   if (reader_ == nullptr) {
     Process& process = table_.FindOrScan(pid_, 0);
     if (!memory_.Try(process).ok()) return std::nullopt;

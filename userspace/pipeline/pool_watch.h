@@ -14,6 +14,7 @@
 #include "process/image_files.h"
 #include "process/process_table.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -37,6 +38,7 @@ class PoolWatch {
   RuntimeDiscovery runtimes_;
   MemoryMethods memory_;
   std::unique_ptr<PoolReader> reader_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

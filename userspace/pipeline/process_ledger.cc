@@ -8,6 +8,7 @@
 namespace clrsampler {
 
 ProcessLedger::Row& ProcessLedger::RowOf(const Process& process) {
+  main_loop_.Check();
   Row& row = rows_[process.key];
   if (!row.labelled || row.comm != process.comm) {
     row.labelled = true;
@@ -21,6 +22,7 @@ ProcessLedger::Row& ProcessLedger::RowOf(const Process& process) {
 }
 
 ProcessLedger::Identity ProcessLedger::Of(ProcessKey key) {
+  main_loop_.Check();
   const auto found = rows_.find(key);
   if (found == rows_.end()) return {stacks_.InternLabel("process"), "", ""};
   const Row& row = found->second;
@@ -28,6 +30,7 @@ ProcessLedger::Identity ProcessLedger::Of(ProcessKey key) {
 }
 
 LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
+  main_loop_.Check();
   Row& row = RowOf(process);
   ++row.samples;
   row.name_sources |= name_sources;
@@ -35,6 +38,7 @@ LabelId ProcessLedger::Count(const Process& process, uint32_t name_sources) {
 }
 
 void ProcessLedger::SetRuntime(ProcessKey key, std::string version) {
+  main_loop_.Check();
   const auto found = rows_.find(key);
   if (found == rows_.end()) return;
   found->second.runtime = std::move(version);
@@ -42,6 +46,7 @@ void ProcessLedger::SetRuntime(ProcessKey key, std::string version) {
 }
 
 void ProcessLedger::SetLabels(ProcessKey key, ProcessLabels labels) {
+  main_loop_.Check();
   const auto found = rows_.find(key);
   if (found != rows_.end()) found->second.labels = std::move(labels);
 }

@@ -12,6 +12,7 @@
 #include "process/process.h"
 #include "profile/account.h"
 #include "profile/stack_table.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -57,6 +58,7 @@ class ProcessLedger {
   StackTable& stacks_;
   bool with_pid_;
   absl::flat_hash_map<ProcessKey, Row> rows_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -119,6 +119,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   sampler.jit_stacks = events.compilation_stacks;
   sampler.allocation_hooks = events.allocations;
   sampler.exception_hooks = events.exceptions;
+  sampler.thread_creations = options.on_thread_created != nullptr;
   sampler.waits = HasWaits(options);
   sampler.min_wait_ns = options.min_wait_ns;
   sampler.waker_stacks = options.waker_stacks;
@@ -132,7 +133,8 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   if (options.ring_bytes != 0) {
     sampler.hook_ring_bytes = options.ring_bytes;
   } else {
-    const bool stacks = events.compilation_stacks || events.allocations || events.exceptions || sampler.waits;
+    const bool stacks = events.compilation_stacks || events.allocations || events.exceptions || sampler.waits ||
+                        sampler.thread_creations;
     sampler.hook_ring_bytes = stacks && !in_windows ? kJitStacksRingBytes : kHookRingBytes;
   }
   return sampler;

@@ -25,6 +25,7 @@
 #include "profile/window.h"
 #include "runtime_events/jit_watch.h"
 #include "runtime_events/pause_watch.h"
+#include "runtime_events/thread_creation_watch.h"
 #include "symbol_server/symbol_server.h"
 
 namespace clrsampler {
@@ -71,6 +72,8 @@ struct RecordOptions {
   // in the order of their times, also beside each other and on_compilation. Both may be empty.
   std::function<void(const RuntimeEvent&)> on_runtime_event;
   std::function<void(const SideBandEvent&)> on_task_event;
+  // Told of each thread that a recorded process makes, with who made it; in the same order. May be empty.
+  std::function<void(const ThreadCreation&)> on_thread_created;
   std::optional<WindowOptions> windows;  // `view`, `keep_samples` and so on have no meaning then
   bool only_blame = false;    // with on_pause: samples count, but have names only where they may delay a pause
   bool keep_samples = false;  // each sample with its time, thread and state, for formats that have them

@@ -101,6 +101,7 @@ class RecorderImpl : public Recorder {
   bool Handle(MonotonicTime time, const HeldItem& item);
   void HandleRuntimeItem(const RuntimeItem& item);
   void HandleWait(const wire_wait& wait);
+  Process& ProcessOf(const auto& event) { return parts_.table.FindOrScan(event.tgid, event.process_start_ns); }
   void SumUpWaits(ProcessKey key);
   void HandleEvent(const SideBandEvent& event);
   void TakePause(const ObservedPause& observed);
@@ -151,6 +152,7 @@ absl::Status RecorderImpl::Init() {
   if (HasWaits(options)) {
     parts_.waits.emplace([this](const ObservedWait& wait) { session_->sink().AddWait(wait); }, parts_.frames);
   }
+  if (options.on_thread_created) parts_.thread_creations.emplace(options.on_thread_created, parts_.frames);
 
   ASSIGN_OR_RETURN(StopEvents stop, StopEvents::Create(parts_.tape));
   parts_.stop.emplace(std::move(stop));
@@ -160,13 +162,14 @@ absl::Status RecorderImpl::Init() {
   RuntimeWatch* hooks = parts_.hooks ? &*parts_.hooks : nullptr;
   parts_.intake.emplace(
       Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, hooks,
-                    parts_.async ? &*parts_.async : nullptr, parts_.account, parts_.notices},
+                    parts_.async ? &*parts_.async : nullptr, parts_.threads, parts_.account, parts_.notices},
       SamplesKeptFor(options), HookEventsFor(options), Intake::kQueuedBytes + options.ring_bytes);
   handler_.emplace(
       SampleHandler::Parts{parts_.table, parts_.symbolizer, parts_.unwinder, parts_.stack_symbolizer, parts_.frames,
                            parts_.perf_maps, parts_.rate, hooks, parts_.waits ? &*parts_.waits : nullptr,
+                           parts_.thread_creations ? &*parts_.thread_creations : nullptr,
                            parts_.code_log ? &*parts_.code_log : nullptr, parts_.async ? &*parts_.async : nullptr,
-                           session_->sink(), parts_.account, parts_.notices},
+                           parts_.threads, session_->sink(), parts_.account, parts_.notices},
       [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
   const std::vector<uint32_t> likely =
@@ -264,6 +267,7 @@ void RecorderImpl::End() {
   HandleUntil(MonotonicTime::Max());
   parts_.table.ForEach([this](Process& process) { session_->Describe(process); });
   if (parts_.hooks) parts_.hooks->Finish();
+  if (parts_.thread_creations) parts_.thread_creations->Reach(MonotonicTime::Max());
   if (parts_.waits) {
     parts_.waits->Finish();
     for (const ProcessKey key : parts_.waits->processes()) SumUpWaits(key);
@@ -319,6 +323,7 @@ void RecorderImpl::Iterate(MonotonicTime now) {
   HandleUntil(horizon);
   // Nothing from before the horizon waits any more, except records that wait for their names.
   session_->Reach(parts_.intake->OldestOr(horizon));
+  if (parts_.thread_creations) parts_.thread_creations->Reach(parts_.intake->OldestOr(horizon));
   if (now.ns - last_slow_iteration_.ns >= kSlowIterationNs) SlowIteration(now);
 }
 
@@ -358,6 +363,8 @@ bool RecorderImpl::Handle(MonotonicTime time, const HeldItem& item) {
     HandleRuntimeItem(*event);
   } else if (const auto* wait = std::get_if<wire_wait>(&item)) {
     HandleWait(*wait);
+  } else if (const auto* thread = std::get_if<wire_thread>(&item)) {
+    if (parts_.thread_creations) parts_.thread_creations->Handle(ProcessOf(*thread).key, *thread);
   } else {
     HandleEvent(std::get<SideBandEvent>(item));
   }
@@ -387,19 +394,15 @@ void RecorderImpl::SlowIteration(MonotonicTime now) {
 }
 
 void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
-  const auto process_of = [this](const auto& event) -> Process& {
-    return parts_.table.FindOrScan(event.tgid, event.process_start_ns);
-  };
   Process* process = nullptr;
   if (const auto* compiled = std::get_if<CompiledEvent>(&item)) {
-    process = &process_of(compiled->event);
+    process = &ProcessOf(compiled->event);
     parts_.symbolizer.CatchUp(*process, compiled->arrived, iteration_.started);
   } else if (const auto* event = std::get_if<wire_runtime_event>(&item)) {
-    process = &process_of(*event);
+    process = &ProcessOf(*event);
   } else {
     const auto* allocation = std::get_if<AllocationEvent>(&item);
-    process =
-        allocation != nullptr ? &process_of(allocation->event) : &process_of(std::get<ExceptionEvent>(item).event);
+    process = allocation != nullptr ? &ProcessOf(allocation->event) : &ProcessOf(std::get<ExceptionEvent>(item).event);
     if (!session_->Selects(*process)) return;
     session_->sink().Announce(*process);
   }
@@ -407,7 +410,7 @@ void RecorderImpl::HandleRuntimeItem(const RuntimeItem& item) {
 }
 
 void RecorderImpl::HandleWait(const wire_wait& wait) {
-  Process& process = parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
+  Process& process = ProcessOf(wait);
   if (!parts_.waits || !session_->Selects(process)) return;
   session_->sink().Announce(process);
   parts_.waits->Handle(process, wait);
@@ -455,17 +458,12 @@ void RecorderImpl::Retire(MonotonicTime before) {
 
 // Drops everything known of its code: it has ended, or runs another program now.
 void RecorderImpl::Forget(ProcessKey key) {
-  parts_.symbolizer.Forget(key);
-  parts_.unwinder.Forget(key);
-  parts_.stack_symbolizer.Forget(key);
-  if (parts_.async) parts_.async->Forget(key);
-  if (parts_.sources.pdbs != nullptr) parts_.sources.pdbs->Forget(key);
-  parts_.images.Forget(key);
-  if (parts_.hooks) parts_.hooks->Forget(key);
+  if (parts_.hooks) parts_.hooks->End(key);
   if (parts_.waits) {
     SumUpWaits(key);
-    parts_.waits->Forget(key);
+    parts_.waits->End(key);
   }
+  parts_.table.ends().Announce(key);
 }
 
 void RecorderImpl::SumUpWaits(ProcessKey key) {

@@ -9,6 +9,7 @@
 #include "clr/memory/memory_methods.h"
 #include "os/tape_answer.h"
 #include "process/cpu_time.h"
+#include "process/target_memory.h"
 #include "status/status.h"
 #include "symbols/kernel_symbols.h"
 
@@ -55,6 +56,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
       unwinder({.unwind_data = options.unwind_data, .max_frames = options.max_frames, .keep = options.keep_stacks},
                sources, images, symbolizer, clock),
       stack_symbolizer(symbolizer, kernel, frames, /*with_places=*/options.async_stacks),
+      threads(PartsOfThreads()),
       rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
   if (broker != nullptr) broker->ReportTo(&notices);
   if (options.keep_code) KeepCode();
@@ -71,10 +73,26 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
   }
 }
 
+ThreadContexts::Parts RunParts::PartsOfThreads() {
+  return {.images = images,
+          .runtimes = runtimes,
+          .notices = notices,
+          .open = [this](uint32_t pid) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
+            return TargetMemory::Open(kProcRoot, pid, tape, broker.get());
+          },
+          .tell =
+              [this](uint32_t pid, const wire_thread_variable& variable) {
+                return capture->SetThreadVariable(static_cast<pid_t>(pid), variable);
+              },
+          .take_back = [this](uint32_t pid) { capture->ForgetThreadVariable(static_cast<pid_t>(pid)); }};
+}
+
 void RunParts::Prepare(uint32_t pid) {
+  main_loop_.Check();
   const MonotonicTime now = clock.Now();
   symbolizer.CatchUp(table.FindOrScan(pid, 0), now, now);
   if (async) async->Learn(*table.Find(pid));
+  threads.Observe(*table.Find(pid), now);
   if (hooks) hooks->HookRuntimeOf(*table.Find(pid));
 }
 
@@ -125,6 +143,7 @@ void RunParts::PublishAsyncLayout(const Process& process, const std::optional<wi
 }
 
 void RunParts::UpdateClock() {
+  main_loop_.Check();
   if (!capture->sampling()) return;
   const absl::StatusOr<HostCpuTime> host = ReadHostCpuTime(kProcRoot, tape);
   if (!host.ok()) return;
@@ -134,10 +153,11 @@ void RunParts::UpdateClock() {
 }
 
 void RunParts::CountAccount() {
-  counts.AddTo(account,
-               {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr, *intake, kernel, targets.expected(),
-                clock_account, unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
-                sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, notices});
+  main_loop_.Check();
+  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr,
+                         thread_creations ? &*thread_creations : nullptr, *intake, kernel, targets.expected(),
+                         clock_account, unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
+                         sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, threads, notices});
 }
 
 }  // namespace clrsampler

@@ -26,6 +26,7 @@
 #include "pipeline/stack_symbolizer.h"
 #include "pipeline/stop_events.h"
 #include "pipeline/targets.h"
+#include "pipeline/thread_contexts.h"
 #include "pipeline/wait_watch.h"
 #include "process/file_broker.h"
 #include "process/image_files.h"
@@ -34,6 +35,7 @@
 #include "profile/code_log.h"
 #include "runtime_events/runtime_watch.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbol_server/symbol_server.h"
 #include "symbols/frame.h"
 #include "symbols/symbolizer.h"
@@ -69,6 +71,7 @@ struct RunParts {
   SampleUnwinder unwinder;
   StackSymbolizer stack_symbolizer;
   std::optional<AsyncCallers> async;  // nullopt: not asked for
+  ThreadContexts threads;
   SamplingRate rate;
   std::optional<CodeLog> code_log;  // nullopt: nobody wants it
   Account account;                  // of the run, or of the window at hand
@@ -77,8 +80,9 @@ struct RunParts {
 
   // Once the programs are loaded:
   std::unique_ptr<Capture> capture;
-  std::optional<RuntimeWatch> hooks;  // nullopt: there are none
-  std::optional<WaitWatch> waits;     // nullopt: nobody asked
+  std::optional<RuntimeWatch> hooks;                    // nullopt: there are none
+  std::optional<WaitWatch> waits;                       // nullopt: nobody asked
+  std::optional<ThreadCreationWatch> thread_creations;  // likewise
   std::optional<StopEvents> stop;
   std::optional<Intake> intake;
   MonotonicTime started;  // sampling
@@ -89,12 +93,14 @@ struct RunParts {
   void Prepare(uint32_t pid);
 
  private:
+  ThreadContexts::Parts PartsOfThreads();
   void KeepCode();
   absl::StatusOr<std::vector<std::string>> LookUpInKernel(std::span<const uint64_t> addresses);
   void PublishAsyncLayout(const Process& process, const std::optional<wire_async_layouts>& layout);
   void PublishTransientCode(uint32_t tgid, const wire_transient_code& code, std::span<const wire_transient_heap> heaps);
 
   std::unique_ptr<KernelNameLookup> kernel_lookup_;  // loaded at the first kernel address
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

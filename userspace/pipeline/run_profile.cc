@@ -25,6 +25,7 @@ std::string PauseName(const Pause& pause) {
 }  // namespace
 
 bool RunProfile::Add(const NamedSample& named) {
+  main_loop_.Check();
   const LabelId label = ledger_.Count(named.process, named.sources);
   // A delay has no weight until its pause is over.
   if (view_ == RecordView::kSuspendDelay) return false;
@@ -41,7 +42,7 @@ bool RunProfile::Add(const NamedSample& named) {
   if (keep_samples_) {
     const wire_cpu_sample& sample = named.sample;
     samples_.Add(ThreadOf(named.process, sample.tid, {sample.comm, strnlen(sample.comm, sizeof sample.comm)}),
-                 {sample.header.time_ns}, stack, StateOf(named.phase), 1);
+                 {sample.header.time_ns}, stack, StateOf(named.phase), 1, named.link);
   }
   return true;
 }
@@ -52,6 +53,7 @@ SampleLog::Thread RunProfile::ThreadOfKey(ProcessKey process, uint32_t tid, absl
 }
 
 void RunProfile::AddCollection(ProcessKey process, const GcDone& done) {
+  main_loop_.Check();
   if (!keep_samples_ || !done.background) return;  // others are pauses
   events_.Add({.kind = ModelEventKind::kCollection,
                .began = done.time,
@@ -61,6 +63,7 @@ void RunProfile::AddCollection(ProcessKey process, const GcDone& done) {
 }
 
 void RunProfile::AddCompilation(ProcessKey process, const NamedCompilation& named) {
+  main_loop_.Check();
   if (!keep_samples_) return;
   const Compilation& compilation = named.compilation;
   events_.Add({.kind = ModelEventKind::kCompilation,
@@ -72,6 +75,7 @@ void RunProfile::AddCompilation(ProcessKey process, const NamedCompilation& name
 }
 
 uint64_t RunProfile::AddPause(const ObservedPause& observed) {
+  main_loop_.Check();
   if (keep_samples_) {
     events_.Add({.kind = ModelEventKind::kPause,
                  .began = observed.pause.requested,
@@ -95,6 +99,7 @@ uint64_t RunProfile::AddPause(const ObservedPause& observed) {
 }
 
 void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
+  main_loop_.Check();
   if (view_ != RecordView::kJit) return;
   const StackId stack = stacks_.Intern(ledger_.LabelOf(process), frames);
   const uint64_t own_us = std::max<uint64_t>(own_ns / 1000, 1);
@@ -103,12 +108,14 @@ void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameI
 }
 
 void RunProfile::AddWait(const ObservedWait& wait) {
+  main_loop_.Check();
   if (!HasWaits(view_)) return;
   const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_stack_.Of(wait, options_.wakers));
   waits_.try_emplace(wait.process, keep_samples_).first->second.Add(stack, wait);
 }
 
 void RunProfile::SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) {
+  main_loop_.Check();
   const auto found = waits_.find(process);
   GiveWaits(process, found == waits_.end() ? WaitSums() : found->second, threads);
   if (found != waits_.end()) waits_.erase(found);
@@ -136,11 +143,13 @@ void RunProfile::GiveWaits(ProcessKey process, const WaitSums& sums, const WaitW
 }
 
 void RunProfile::AddAllocation(const ObservedAllocation& allocation) {
+  main_loop_.Check();
   if (view_ != RecordView::kAllocations) return;
   AddWeighted(allocation.process, allocation.frames, allocation.bytes, allocation.time, allocation.tid);
 }
 
 void RunProfile::AddException(const ObservedException& exception) {
+  main_loop_.Check();
   if (view_ != RecordView::kExceptions) return;
   AddWeighted(exception.process, exception.frames, 1, exception.time, exception.tid);
 }
@@ -157,6 +166,7 @@ void RunProfile::AddWeighted(ProcessKey process, std::span<const FrameId> frames
 }
 
 void RunProfile::Scale(ProcessKey process, double factor) {
+  main_loop_.Check();
   const auto found = weighted_.find(process);
   if (found == weighted_.end()) return;
   ScaledSum scaled(factor);

@@ -13,6 +13,7 @@
 #include "profile/event_log.h"
 #include "profile/sample_log.h"
 #include "profile/stack_table.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -98,6 +99,7 @@ class RunProfile : public SampleSink {
   };
   absl::flat_hash_map<ProcessKey, Weighted> weighted_;
   absl::flat_hash_map<ProcessKey, WaitSums> waits_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -10,10 +10,12 @@
 namespace clrsampler {
 
 void RunSession::SlowIteration(MonotonicTime now) {
+  main_loop_.Check();
   labels_.Update(now, [this](ProcessKey key) { return profile_.ledger().Has(key); });
 }
 
 void RunSession::Describe(const Process& process) {
+  main_loop_.Check();
   profile_.ledger().SetLabels(process.key, labels_.Of(process.key));
   if (profile_.ledger().has_runtime(process.key)) return;
   const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
@@ -25,13 +27,16 @@ void RunSession::GiveLateNames() {
   if (parts_.symbol_server == nullptr) return;
   parts_.symbol_server->Finish(parts_.notices);
   absl::flat_hash_map<FrameId, FrameId> names;
-  for (const std::unique_ptr<FrameSource>& source : parts_.sources.in_order) source->AddLateNames(names);
+  for (const std::unique_ptr<FrameSource>& source : parts_.sources.in_order) {
+    if (LateNames* late = source->late_names()) late->AddLateNames(names);
+  }
   profile_.ReplaceFrames(names);
   parts_.account.symbol_server = parts_.symbol_server->counters().ByName();
   parts_.account.symbol_server["late_names"] = names.size();
 }
 
 void RunSession::Finish() {
+  main_loop_.Check();
   GiveLateNames();
   Account& account = parts_.account;
   const StackTable& stacks = profile_.stacks();
@@ -49,6 +54,13 @@ void RunSession::Finish() {
                                     " samples are counted but have no time: the recording is longer than ",
                                     SampleLog::kMaxTimed, " samples"),
                        "record for a shorter time, or at a lower --frequency");
+  }
+  if (const uint64_t left_out = profile_.samples().links_left_out(); left_out > 0) {
+    account.traces["left_out"] = left_out;
+    parts_.notices.Add("trace_ids_left_out", "",
+                       absl::StrCat(left_out, " samples have no trace and span: a recording keeps ",
+                                    SampleLog::kMaxLinks, " spans, and none of samples without time"),
+                       "record for a shorter time");
   }
   if (profile_.events().left_out() > 0) {
     parts_.notices.Add(

@@ -6,6 +6,7 @@
 #include "pipeline/run_parts.h"
 #include "pipeline/run_profile.h"
 #include "pipeline/session.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -44,6 +45,7 @@ class RunSession : public Session {
   RunParts& parts_;
   RunProfile& profile_;
   LabelWatch labels_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

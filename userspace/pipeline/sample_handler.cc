@@ -19,6 +19,7 @@ constexpr uint64_t kMaxHoldNs = 2'000'000'000;
 
 bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyStack& early,
                            const LoopIteration& iteration) {
+  main_loop_.Check();
   const wire_cpu_sample& sample = raw.sample();
   // Tasks that our pid namespace does not show share the number 0 and a process without mappings.
   const bool outside = (sample.flags & WIRE_SAMPLE_OUTSIDE) != 0;
@@ -51,8 +52,8 @@ bool SampleHandler::Handle(MonotonicTime time, const RawStack& raw, const EarlyS
   CountEnd(end, sample.stop);
   ++handled_;
   named_ += (named.sources & 1u << static_cast<unsigned>(NameSource::kNone)) == 0 ? 1 : 0;
-  const bool written =
-      Write({process, sample, frames, std::nullopt, named.sources, PausePhase::kNone, end, parts_.rate.PeriodAt(time)});
+  const bool written = Write({process, sample, frames, std::nullopt, named.sources, PausePhase::kNone, end,
+                              parts_.rate.PeriodAt(time), parts_.threads.LinkOf(process, raw)});
   // Where the kernel ran, the last frame is its own and has no code here.
   if (written && parts_.code != nullptr && !user.frames.empty() && !named.frames.empty()) {
     parts_.code->Count(process.key, user.frames.front().lookup_address, named.frames.back());
@@ -80,6 +81,9 @@ bool SampleHandler::HandleEvent(const Process& process, const wire_cpu_sample& s
       return true;
     case WIRE_EXCEPTION_STACK:
       parts_.hooks->ExceptionStack(process, sample, frames);
+      return true;
+    case WIRE_THREAD_STACK:
+      if (parts_.thread_creations != nullptr) parts_.thread_creations->HandleStack(process.key, sample, frames);
       return true;
     case WIRE_WAIT_STACK:
       if (parts_.waits != nullptr) parts_.waits->HandleStack(process, sample, frames);

@@ -16,12 +16,15 @@
 #include "pipeline/sample_unwinder.h"
 #include "pipeline/sampling_rate.h"
 #include "pipeline/stack_symbolizer.h"
+#include "pipeline/thread_contexts.h"
 #include "pipeline/wait_watch.h"
 #include "process/process_table.h"
 #include "profile/account.h"
 #include "profile/code_log.h"
 #include "runtime_events/runtime_watch.h"
+#include "runtime_events/thread_creation_watch.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/symbolizer.h"
 #include "unwind/raw_stack.h"
@@ -46,10 +49,12 @@ class SampleHandler {
     FrameTable& frames;
     const PerfMapLeases& perf_maps;
     const SamplingRate& rate;
-    RuntimeWatch* hooks;  // nullptr: there are none
-    WaitWatch* waits;     // nullptr: nobody asked
-    CodeLog* code;        // nullptr: nobody wants it
-    AsyncCallers* async;  // likewise
+    RuntimeWatch* hooks;                    // nullptr: there are none
+    WaitWatch* waits;                       // nullptr: nobody asked
+    ThreadCreationWatch* thread_creations;  // likewise
+    CodeLog* code;                          // nullptr: nobody wants it
+    AsyncCallers* async;                    // likewise
+    const ThreadContexts& threads;
     SampleSink& sink;
     Account& account;
     Notices& notices;
@@ -78,6 +83,7 @@ class SampleHandler {
   const bool mark_suspension_;
   std::vector<FrameId> marked_;
   uint64_t handled_ = 0, named_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

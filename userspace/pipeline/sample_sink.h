@@ -9,6 +9,7 @@
 
 #include "clrsampler/wire.h"
 #include "formats/profile/profile_model.h"
+#include "formats/profile/trace_link.h"
 #include "pipeline/wait_watch.h"
 #include "process/process.h"
 #include "profile/jit_tracker.h"
@@ -45,6 +46,7 @@ struct NamedSample {
   PausePhase phase = PausePhase::kNone;
   StackEnd end = StackEnd::kComplete;
   uint64_t weight_ns = 0;  // the time between two samples of a CPU
+  TraceLink link = {};     // not valid: the thread publishes none
 };
 
 // Main loop only; all in the order of their times.

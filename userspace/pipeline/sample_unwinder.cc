@@ -49,6 +49,7 @@ void SampleUnwinder::Show(const Process& process, const RawStack& sample, const 
 }
 
 void SampleUnwinder::Observe(const Process& process, const RawStack& stack, EarlyStack& early) {
+  main_loop_.Check();
   early.version.reset();
   WalkFrameChain(stack, early.stack);
   Show(process, stack, early.stack, stack.snapshots(), {});
@@ -65,6 +66,7 @@ void SampleUnwinder::Observe(const Process& process, const RawStack& stack, Earl
 }
 
 const UserStack& SampleUnwinder::Walk(const Process& process, const RawStack& stack, const EarlyStack& early) {
+  main_loop_.Check();
   if (early.version && options_.keep == 0 && *early.version == code_.VersionOf(process)) {
     unwinder_.Count(early.counters);
     return early.stack;
@@ -104,8 +106,6 @@ void SampleUnwinder::Keep(const RawStack& stack) {
   std::memcpy(slot->record.data(), bytes.data(), slot->record.size() * sizeof(uint64_t));
   slot->result = stack_;
 }
-
-void SampleUnwinder::Forget(ProcessKey key) { code_.Forget(key); }
 
 std::map<std::string, uint64_t> SampleUnwinder::Counters() const {
   if (!options_.unwind_data) return {};

@@ -12,6 +12,7 @@
 
 #include "pipeline/source_order.h"
 #include "process/image_files.h"
+#include "status/thread_checker.h"
 #include "symbols/symbolizer.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
@@ -58,7 +59,6 @@ class SampleUnwinder {
   ElfMachine machine() const { return options_.machine; }
   uint64_t code_met() const { return jit_.counters().methods + arm64_.counters().leaves; }
 
-  void Forget(ProcessKey key);
   const StackRecording& kept() const { return kept_; }
 
   // The fate of all frames, by name, as --stats shows it.
@@ -84,6 +84,7 @@ class SampleUnwinder {
   UserStack stack_;
   std::vector<uint64_t> addresses_;
   std::vector<uint64_t> shown_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -25,6 +25,7 @@ absl::string_view Sentence(ShedReason reason) {
 }  // namespace
 
 std::optional<uint32_t> SamplingRate::Wanted(const RateInputs& inputs) {
+  main_loop_.Check();
   const uint32_t wanted = control_.Next(inputs);
   if (wanted == hz()) return std::nullopt;
   return wanted;
@@ -37,6 +38,7 @@ std::string SamplingRate::Reason(uint32_t wanted) const {
 }
 
 void SamplingRate::Changed(MonotonicTime now, uint32_t hz) {
+  main_loop_.Check();
   rates_.push_back({now, hz});
   of_window_.push_back(hz);
 }
@@ -48,6 +50,7 @@ uint64_t SamplingRate::PeriodAt(MonotonicTime time) const {
 }
 
 void SamplingRate::DropBefore(MonotonicTime time) {
+  main_loop_.Check();
   while (rates_.size() > 1 && rates_[1].since <= time) rates_.pop_front();
 }
 

@@ -11,6 +11,7 @@
 
 #include "os/clock.h"
 #include "pipeline/rate_control.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -46,6 +47,7 @@ class SamplingRate {
   RateControl control_;
   std::deque<Rate> rates_;  // in the order of time; never empty
   std::vector<uint32_t> of_window_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -34,18 +34,21 @@ ServeSession::ServeSession(RunParts& parts, const WindowOptions& options)
       labels_(parts) {}
 
 bool ServeSession::SelectsKey(ProcessKey key) {
+  main_loop_.Check();
   if (!options_.selects) return true;
   const Process* process = parts_.table.Find(key.tgid);
   return process != nullptr && process->key == key ? Selects(*process) : windows_.builder().Has(key);
 }
 
 void ServeSession::Begin() {
+  main_loop_.Check();
   last_rate_control_ = parts_.started;
   windows_.Begin();
   parts_.counts.Begin();  // an earlier recorder of this process has counted what was used until now
 }
 
 void ServeSession::Reach(MonotonicTime time) {
+  main_loop_.Check();
   while (windows_.End() <= time) Close(windows_.End());
 }
 
@@ -68,6 +71,7 @@ void ServeSession::SumUpWaits() {
 
 // A window's waits are reported as of its end. So a wait that is open then is in it with its part.
 void ServeSession::BeginIteration(MonotonicTime now) {
+  main_loop_.Check();
   const MonotonicTime end = windows_.End();
   if (parts_.waits && now >= end && end > looked_) ReadOpenWaits(end);
 }
@@ -85,12 +89,14 @@ void ServeSession::ReadOpenWaits(MonotonicTime end) {
 }
 
 void ServeSession::SlowIteration(MonotonicTime now) {
+  main_loop_.Check();
   if (parts_.tape == nullptr) file_pages_.AgePages(now);
   labels_.Update(now, [this](ProcessKey key) { return windows_.builder().Has(key); });
   ControlRate(now);
 }
 
 void ServeSession::Ended(ProcessKey key) {
+  main_loop_.Check();
   windows_.builder().SetExited(key);
   labels_.Forget(key);
 }
@@ -120,6 +126,7 @@ void ServeSession::ControlRate(MonotonicTime now) {
 }
 
 void ServeSession::Describe(const Process& process) {
+  main_loop_.Check();
   WindowBuilder& builder = windows_.builder();
   if (!builder.Has(process.key)) return;
   const std::optional<DotNetRuntime> runtime = parts_.runtimes.Find(process);
@@ -130,6 +137,7 @@ void ServeSession::Describe(const Process& process) {
 }
 
 void ServeSession::StopsSampling() {
+  main_loop_.Check();
   if (parts_.waits) ReadOpenWaits(parts_.clock.Now());
 }
 

@@ -8,6 +8,7 @@
 #include "pipeline/run_parts.h"
 #include "pipeline/session.h"
 #include "pipeline/window_series.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -47,6 +48,7 @@ class ServeSession : public Session {
   LabelWatch labels_;
   MonotonicTime last_rate_control_;
   MonotonicTime looked_;  // as of then
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

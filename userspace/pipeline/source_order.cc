@@ -21,11 +21,8 @@ class PrecompiledFromJitdump : public FrameSource {
  public:
   explicit PrecompiledFromJitdump(JitMethods& methods) : methods_(methods) {}
   std::optional<Resolution> Resolve(const FrameQuery& query) override { return methods_.ResolvePrecompiled(query); }
-  // JitMethods, which is in the same list, reads, dates and forgets everything that it knows.
+  // JitMethods, which is in the same list, reads and dates everything that it knows.
   uint64_t Generation(ProcessKey) const override { return 0; }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey) override {}
 
  private:
   JitMethods& methods_;

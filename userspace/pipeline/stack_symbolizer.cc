@@ -12,6 +12,7 @@ FrameId StackSymbolizer::Mark(absl::string_view text) {
 
 const NamedStack& StackSymbolizer::Name(const Process& process, const RawStack& raw, const UserStack& user,
                                         MonotonicTime time) {
+  main_loop_.Check();
   key_.exec_count = process.exec_count;
   key_.addresses.assign(raw.kernel_addresses().begin(), raw.kernel_addresses().end());
   key_.addresses.push_back(0);
@@ -37,7 +38,7 @@ const NamedStack& StackSymbolizer::Name(const Process& process, const RawStack& 
   }
   ++counters_.misses;
   if (cached_ >= kMaxCached) {
-    cache_.clear();
+    cache_.Clear();
     cached_ = 0;
     addresses_ = 0;
     ++counters_.flushes;
@@ -50,13 +51,12 @@ const NamedStack& StackSymbolizer::Name(const Process& process, const RawStack& 
 }
 
 StackSymbolizer::OfProcess& StackSymbolizer::Of(const Process& process) {
-  std::unique_ptr<OfProcess>& known = cache_[process.key];
-  if (known == nullptr) known = std::make_unique<OfProcess>();
-  if (std::exchange(known->exec_count, process.exec_count) != process.exec_count) {
-    addresses_ -= known->addresses.size();
-    known->addresses.clear();
+  OfProcess& known = cache_.Of(process);
+  if (std::exchange(known.exec_count, process.exec_count) != process.exec_count) {
+    addresses_ -= known.addresses.size();
+    known.addresses.clear();
   }
-  return *known;
+  return known;
 }
 
 void StackSymbolizer::Resolve(const Process& process, const RawStack& raw, const UserStack& user, MonotonicTime time,
@@ -95,7 +95,7 @@ Resolution StackSymbolizer::ResolveAddress(const Process& process, const UserFra
     of_process.addresses = {};
   }
   if (addresses_ >= kMaxAddressesOfAll) {
-    for (auto& [key, one] : cache_) one->addresses = {};
+    for (auto& [key, one] : cache_) one.addresses = {};
     addresses_ = 0;
   }
   const auto [entry, is_new] = of_process.addresses.try_emplace(frame.lookup_address);
@@ -109,15 +109,8 @@ Resolution StackSymbolizer::ResolveAddress(const Process& process, const UserFra
 }
 
 FrameId StackSymbolizer::NameOf(const Process& process, const UserFrame& frame, MonotonicTime time) {
+  main_loop_.Check();
   return ResolveAddress(process, frame, time, symbolizer_.Generation(process), Of(process)).frame;
-}
-
-void StackSymbolizer::Forget(ProcessKey key) {
-  const auto found = cache_.find(key);
-  if (found == cache_.end()) return;
-  cached_ -= found->second->stacks.size();
-  addresses_ -= found->second->addresses.size();
-  cache_.erase(found);
 }
 
 }  // namespace clrsampler

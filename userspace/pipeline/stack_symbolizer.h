@@ -10,6 +10,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "pipeline/kernel_symbolizer.h"
+#include "process/per_process.h"
+#include "status/thread_checker.h"
 #include "symbols/symbolizer.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
@@ -49,7 +51,6 @@ class StackSymbolizer {
   // The frame of one address.
   FrameId NameOf(const Process& process, const UserFrame& frame, MonotonicTime time);
 
-  void Forget(ProcessKey key);
   const StackCacheCounters& counters() const { return counters_; }
 
  private:
@@ -94,10 +95,11 @@ class StackSymbolizer {
   const bool with_places_;
   Key key_;  // reused, so that a cache hit allocates nothing
   // By process, so that forgetting one of the thousands that a build runs costs nothing for the others.
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<OfProcess>> cache_;
+  PerProcess<OfProcess> cache_;
   size_t cached_ = 0;     // stacks of all processes
   size_t addresses_ = 0;  // likewise
   StackCacheCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -49,6 +49,7 @@ absl::StatusOr<StopEvents> StopEvents::Create(Tape* tape) {
 }
 
 absl::Status StopEvents::GuardThisThread() {
+  main_loop_.Check();
   if (tape_ != nullptr && tape_->plays()) return absl::OkStatus();
   ASSIGN_OR_RETURN(guard_, StopGuard::Start(signals_.get()));
   return absl::OkStatus();
@@ -61,6 +62,7 @@ StopEvents::~StopEvents() {
 }
 
 absl::Status StopEvents::WatchProcess(uint32_t pid) {
+  main_loop_.Check();
   const absl::Status watched = Taped(
       tape_,
       [&]() -> absl::Status {
@@ -80,6 +82,7 @@ absl::Status StopEvents::WatchProcess(uint32_t pid) {
 absl::Status StopEvents::WatchReadable(int fd) { return AddReadable(epoll_.get(), fd); }
 
 void StopEvents::Wait(int timeout_ms) {
+  main_loop_.Check();
   if (tape_ == nullptr) {
     WaitNow(timeout_ms);
     living_count_ = living_.size();

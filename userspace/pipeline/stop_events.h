@@ -12,6 +12,7 @@
 #include "os/tape.h"
 #include "os/unique_fd.h"
 #include "pipeline/stop_guard.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -56,6 +57,7 @@ class StopEvents {
   size_t living_count_ = 0;
   int signal_ = 0;
   bool signal_of_terminal_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -44,6 +44,7 @@ absl::Status Targets::CheckNow() const {
 }
 
 absl::Status Targets::Follow(CaptureControl& capture, StopEvents& stop) {
+  main_loop_.Check();
   capture_ = &capture;
   stop_ = &stop;
   for (const uint32_t pid : pids_) {
@@ -71,6 +72,7 @@ absl::Status Targets::Follow(CaptureControl& capture, StopEvents& stop) {
 }
 
 absl::Status Targets::Begin() {
+  main_loop_.Check();
   if (whole_host()) expected_.StartHost();
   for (const uint32_t pid : pids_) expected_.StartProcess(pid, false);
   if (command_pid_ == 0) return absl::OkStatus();
@@ -80,6 +82,7 @@ absl::Status Targets::Begin() {
 }
 
 bool Targets::Concerns(const SideBandEvent& event) {
+  main_loop_.Check();
   if (whole_host()) return true;
   // Events come from all processes of the host. Those of other processes end here.
   if (command_pid_ != 0 && event.kind == SideBandKind::kFork && followed_.contains(event.parent_pid) &&
@@ -93,20 +96,24 @@ bool Targets::Concerns(const SideBandEvent& event) {
 }
 
 void Targets::Sampled(uint32_t pid) {
+  main_loop_.Check();
   if (!whole_host() && followed_.insert(pid).second) Track(pid);
 }
 
 void Targets::Gone(uint32_t pid) {
+  main_loop_.Check();
   if (followed_.erase(pid) > 0) capture_->Untrack(static_cast<pid_t>(pid));
 }
 
 void Targets::EndCommand() {
+  main_loop_.Check();
   if (command_ && !command_->PollExited() && stop_->signalled() && !stop_->signal_of_terminal()) {
     command_->Signal(stop_->signal_number());
   }
 }
 
 void Targets::CountCommand() {
+  main_loop_.Check();
   if (command_pid_ == 0) return;
   const std::optional<uint64_t> cpu_ns = Taped(
       tape_,

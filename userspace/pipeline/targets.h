@@ -18,6 +18,7 @@
 #include "pipeline/target_command.h"
 #include "process/cpu_time.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -68,6 +69,7 @@ class Targets {
   std::optional<TargetCommand> command_;  // nullopt also where a tape plays
   uint32_t command_pid_ = 0;
   absl::flat_hash_set<uint32_t> followed_;  // the pids, the command and its children; empty for the whole host
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -27,6 +27,7 @@ void WaitStack::AppendWaker(const ObservedWait& wait) {
 }
 
 std::span<const FrameId> WaitStack::Of(const ObservedWait& wait, bool waker) {
+  main_loop_.Check();
   stack_.assign(wait.frames.begin(), wait.frames.end());
   stack_.push_back(Mark(WaitKindText(wait.kind)));
   if (waker && wait.kind != WaitKind::kRunnable) AppendWaker(wait);
@@ -34,6 +35,7 @@ std::span<const FrameId> WaitStack::Of(const ObservedWait& wait, bool waker) {
 }
 
 FrameId WaitStack::ShorterThan(uint64_t min_wait_ns) {
+  main_loop_.Check();
   return Mark(absl::StrCat("waits shorter than ", absl::FormatDuration(absl::Nanoseconds(min_wait_ns))));
 }
 

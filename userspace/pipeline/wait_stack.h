@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "pipeline/wait_watch.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -30,6 +31,7 @@ class WaitStack {
 
   FrameTable& frames_;
   std::vector<FrameId> stack_;  // reused
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -22,6 +22,7 @@ class Rounding {
 }  // namespace
 
 void WaitSums::Add(StackId stack, const ObservedWait& wait) {
+  main_loop_.Check();
   const bool stands_for_others = wait.stands_for > 1;
   const double ns = static_cast<double>(wait.wait_ns) * wait.stands_for;
   (stands_for_others ? sums_.sampled_ns : sums_.exact_ns) += ns;
@@ -35,6 +36,7 @@ void WaitSums::Add(StackId stack, const ObservedWait& wait) {
 }
 
 void WaitSums::AddCpu(StackId stack, uint64_t period_ns, MonotonicTime time, uint32_t tid, absl::string_view comm) {
+  main_loop_.Check();
   const auto ns = static_cast<double>(period_ns);
   sums_.cpu_ns += ns;
   if (keep_each_) {

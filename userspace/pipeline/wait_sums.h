@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "pipeline/wait_watch.h"
 #include "profile/stack_table.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -55,6 +56,7 @@ class WaitSums {
   std::vector<Kept> each_;
   std::map<StackId, ByStack> by_stack_;  // in an order that does not depend on the run: a replay rounds alike
   ByStack sums_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -16,10 +16,6 @@ namespace {
 constexpr uint64_t kMaxWakerAgeNs = 5'000'000'000;
 constexpr size_t kMaxWakers = 4096;
 
-bool IsManaged(const Frame& frame) {
-  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
-}
-
 // Where the kernel's part of a wait ends and its scheduler begins.
 bool IsScheduler(absl::string_view name) {
   return name == "schedule" || name == "__schedule" || absl::StartsWith(name, "preempt_schedule") ||
@@ -77,6 +73,7 @@ bool WaitWatch::WasPaused(ProcessKey key, const wire_wait& wait) const {
 }
 
 void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
+  main_loop_.Check();
   const std::pair<ProcessKey, uint32_t> thread{process.key, wait.tid};
   if (const auto before = pending_.find(thread); before != pending_.end()) {
     Give(process.key, before->second, {});
@@ -120,6 +117,7 @@ void WaitWatch::NoteTimes(ProcessKey key, const wire_wait& wait) {
 }
 
 void WaitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  main_loop_.Check();
   const auto found = pending_.find(std::pair(process.key, sample.tid));
   if (found == pending_.end() || found->second.wait.header.time_ns != sample.header.time_ns) return;
   std::vector<FrameId> own(frames.begin(), frames.end());
@@ -135,6 +133,7 @@ void WaitWatch::HandleStack(const Process& process, const wire_cpu_sample& sampl
 }
 
 void WaitWatch::HandleWakerStack(const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  main_loop_.Check();
   while (!wakers_.empty() &&
          (wakers_.size() >= kMaxWakers || wakers_.front().time_ns + kMaxWakerAgeNs < sample.header.time_ns)) {
     wakers_.pop_front();
@@ -251,11 +250,13 @@ FrameId WaitWatch::MarkFrame(absl::string_view text) {
 }
 
 void WaitWatch::Finish() {
+  main_loop_.Check();
   for (const auto& [thread, pending] : pending_) Give(thread.first, pending, {});
   pending_.clear();
 }
 
-void WaitWatch::Forget(ProcessKey key) {
+void WaitWatch::End(ProcessKey key) {
+  main_loop_.Check();
   for (auto pending = pending_.begin(); pending != pending_.end();) {
     if (pending->first.first == key) {
       Give(key, pending->second, {});
@@ -276,6 +277,7 @@ std::vector<ProcessKey> WaitWatch::processes() const {
 }
 
 WaitWatch::Threads WaitWatch::TakeThreads(ProcessKey key, MonotonicTime from) {
+  main_loop_.Check();
   Threads taken;
   const auto found = threads_.find(key);
   if (found == threads_.end()) return taken;

@@ -21,6 +21,7 @@
 #include "os/clock.h"
 #include "process/process.h"
 #include "profile/wait_kind.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -77,7 +78,8 @@ class WaitWatch {
 
   // Gives away what still waits for its stack.
   void Finish();
-  void Forget(ProcessKey key);
+  // The same of one process, whose program is over. The sums of its threads are forgotten.
+  void End(ProcessKey key);
 
   using Threads = std::map<uint32_t, ThreadTimes>;  // by tid
   std::vector<ProcessKey> processes() const;
@@ -128,6 +130,7 @@ class WaitWatch {
   absl::flat_hash_map<ProcessKey, std::pair<MonotonicTime, MonotonicTime>> pauses_;  // the last one's begin and end
   std::deque<Waker> wakers_;                                                         // the oldest first
   WaitWatchCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

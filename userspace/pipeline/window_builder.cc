@@ -22,6 +22,7 @@ constexpr size_t kMaxMethodsMet = 4 * Window::kMaxMethods;
 }  // namespace
 
 void WindowBuilder::Clear() {
+  main_loop_.Check();
   rows_.clear();
   rows_of_.clear();
   threads_.clear();
@@ -29,6 +30,7 @@ void WindowBuilder::Clear() {
   stacks_ = std::make_unique<StackTable>();
   labels_.clear();
   samples_.clear();
+  links_ = TraceLinks(Window::kMaxLinks);
   delays_.clear();
   compiled_.clear();
   allocated_.clear();
@@ -84,6 +86,7 @@ StackId WindowBuilder::Intern(uint32_t row, std::span<const FrameId> frames) {
 }
 
 bool WindowBuilder::Add(const NamedSample& named) {
+  main_loop_.Check();
   const wire_cpu_sample& sample = named.sample;
   const uint32_t row = RowOf(named.process);
   WindowProcess& process = rows_[row].process;
@@ -97,7 +100,7 @@ bool WindowBuilder::Add(const NamedSample& named) {
       const FrameKind kind = frames_.at(*frame).kind;
       if (kind == FrameKind::kMark || kind == FrameKind::kRole || kind == FrameKind::kType) continue;
       if (kind == FrameKind::kKernel) share = CpuShare::kKernel;
-      if (kind == FrameKind::kJit || kind == FrameKind::kR2r || kind == FrameKind::kAot) share = CpuShare::kManaged;
+      if (IsManaged(kind)) share = CpuShare::kManaged;
       break;
     }
   }
@@ -106,11 +109,12 @@ bool WindowBuilder::Add(const NamedSample& named) {
   stacks_->Add(stack, 1);
   const uint32_t thread = ThreadOf(row, sample.tid, {sample.comm, strnlen(sample.comm, sizeof sample.comm)});
   samples_.push_back({sample.header.time_ns - std::min<uint64_t>(sample.header.time_ns, begin_.ns), named.weight_ns,
-                      thread, stack, StateOf(named.phase)});
+                      thread, stack, StateOf(named.phase), links_.Number(named.link)});
   return true;
 }
 
 uint64_t WindowBuilder::AddPause(const ObservedPause& observed) {
+  main_loop_.Check();
   const Pause& pause = observed.pause;
   const uint32_t row = RowOf(observed.process);
   WindowProcess& process = rows_[row].process;
@@ -149,12 +153,14 @@ void WindowBuilder::PrunePauses() {
 }
 
 void WindowBuilder::AddCollection(ProcessKey key, const GcDone& done) {
+  main_loop_.Check();
   WindowProcess& process = rows_[RowOf(key)].process;
   ++process.collections[std::min<size_t>(done.generation, process.collections.size() - 1)];
   process.background_collections += done.background ? 1 : 0;
 }
 
 void WindowBuilder::AddCompilation(ProcessKey process, const NamedCompilation& named) {
+  main_loop_.Check();
   const uint32_t row = RowOf(process);
   const uint64_t own_ns = named.compilation.own_ns();
   ++rows_[row].process.compilations;
@@ -177,17 +183,20 @@ void WindowBuilder::AddCompilation(ProcessKey process, const NamedCompilation& n
 }
 
 void WindowBuilder::AddCompiledStack(const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
+  main_loop_.Check();
   const uint32_t row = RowOf(process);
   compiled_.push_back({ThreadOf(row, 0, ""), Intern(row, frames), own_ns});
 }
 
 void WindowBuilder::AddAllocation(const ObservedAllocation& allocation) {
+  main_loop_.Check();
   const uint32_t row = RowOf(allocation.process);
   unscaled_[allocation.process].push_back(
       {ThreadOf(row, allocation.tid, ""), Intern(row, allocation.frames), allocation.bytes});
 }
 
 void WindowBuilder::ScaleAllocations(ProcessKey process, double factor) {
+  main_loop_.Check();
   const auto found = unscaled_.find(process);
   if (found == unscaled_.end()) return;
   uint64_t& allocated_bytes = rows_[RowOf(process)].process.allocated_bytes;
@@ -201,11 +210,13 @@ void WindowBuilder::ScaleAllocations(ProcessKey process, double factor) {
 }
 
 void WindowBuilder::AddWait(const ObservedWait& wait) {
+  main_loop_.Check();
   if (WindowWaits::PartNs(wait, begin_) == 0) return;
   waits_.Add(Intern(RowOf(wait.process), wait_stack_.Of(wait, /*waker=*/true)), wait, begin_);
 }
 
 void WindowBuilder::SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) {
+  main_loop_.Check();
   std::vector<WindowWaits::Weighed> given;
   const WaitTimes times =
       waits_.Take(process, threads, [&](const WindowWaits::Weighed& wait) { given.push_back(wait); });
@@ -223,10 +234,12 @@ void WindowBuilder::SumUpThreads(ProcessKey process, const WaitWatch::Threads& t
 }
 
 void WindowBuilder::Describe(const Process& process) {
+  main_loop_.Check();
   if (Has(process.key)) RowOf(process);
 }
 
 void WindowBuilder::SetRuntime(ProcessKey key, std::string version, bool hooked) {
+  main_loop_.Check();
   const auto row = rows_of_.find(key);
   if (row == rows_of_.end()) return;
   rows_[row->second].process.runtime = std::move(version);
@@ -234,11 +247,13 @@ void WindowBuilder::SetRuntime(ProcessKey key, std::string version, bool hooked)
 }
 
 void WindowBuilder::SetLabels(ProcessKey key, ProcessLabels labels) {
+  main_loop_.Check();
   const auto row = rows_of_.find(key);
   if (row != rows_of_.end()) rows_[row->second].process.labels = std::move(labels);
 }
 
 void WindowBuilder::SetExited(ProcessKey key) {
+  main_loop_.Check();
   const auto row = rows_of_.find(key);
   if (row != rows_of_.end()) rows_[row->second].process.exited = true;
 }
@@ -258,7 +273,8 @@ absl::StatusOr<ProfileModel> WindowBuilder::CpuModel(ProfileMeta meta) const {
   AddThreads(builder, threads);
   StackImporter importer(frames_, *stacks_, builder);
   for (const SampleRow& row : samples_) {
-    builder.Add({row.time_ns, threads[row.thread], importer.Stack(row.stack), row.state, row.weight_ns});
+    builder.Add({row.time_ns, threads[row.thread], importer.Stack(row.stack), row.state, row.weight_ns,
+                 builder.Link(links_.at(row.link))});
   }
   if (sources_ != nullptr) AddSources(*sources_, builder);
   return std::move(builder).Build();
@@ -312,6 +328,7 @@ void WindowBuilder::CountFrames(Account& account) {
 }
 
 absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
+  main_loop_.Check();
   Window window;
   window.begin_unix_ns = begin_unix_ns_;
   CountFrames(window.account);
@@ -346,6 +363,7 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
   window.methods = std::move(methods_);
   window.pauses_left_out = pauses_left_out_;
   window.methods_left_out = methods_left_out_;
+  window.account.traces["left_out"] = links_.left_out();
   Clear();
   for (auto* model : {&cpu, &suspend_delay, &jit, &allocations, &waits}) {
     if (!model->ok()) return model->status();

@@ -20,7 +20,9 @@
 #include "pipeline/window_waits.h"
 #include "process/process_key.h"
 #include "profile/stack_table.h"
+#include "profile/trace_links.h"
 #include "profile/window.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/source_files.h"
 
@@ -87,6 +89,7 @@ class WindowBuilder : public SampleSink {
     uint32_t thread;
     StackId stack;
     SampleState state;
+    uint32_t link;  // of links_
   };
   struct WeighedStack {
     uint32_t thread;
@@ -119,6 +122,7 @@ class WindowBuilder : public SampleSink {
   std::unique_ptr<StackTable> stacks_;                                       // labels: rows, as decimal numbers
   std::vector<LabelId> labels_;                                              // by row
   std::vector<SampleRow> samples_;
+  TraceLinks links_{Window::kMaxLinks};
   std::vector<WeighedStack> delays_;     // ns
   std::vector<WeighedStack> compiled_;   // ns
   std::vector<WeighedStack> allocated_;  // bytes
@@ -129,6 +133,7 @@ class WindowBuilder : public SampleSink {
   std::vector<WindowMethod> methods_;
   absl::flat_hash_map<std::tuple<uint32_t, std::string, std::string>, uint32_t> methods_of_;  // row, method, tier
   uint64_t methods_left_out_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

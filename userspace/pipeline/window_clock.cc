@@ -7,6 +7,7 @@
 namespace clrsampler {
 
 void WindowClock::Begin(MonotonicTime now, uint64_t now_unix_ns) {
+  main_loop_.Check();
   begin_ = now;
   begin_unix_ns_ = now_unix_ns;
 }
@@ -22,6 +23,7 @@ MonotonicTime WindowClock::End() const {
 }
 
 WindowTimes WindowClock::Close(MonotonicTime end, uint64_t unix_ns_of_end) {
+  main_loop_.Check();
   WindowTimes times;
   times.number = ++number_;
   times.begin_unix_ns = begin_unix_ns_;

@@ -10,6 +10,7 @@
 
 #include "os/clock.h"
 #include "pipeline/window_cuts.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -51,6 +52,7 @@ class WindowClock {
   uint64_t begin_unix_ns_ = 0;
   int64_t jump_ns_ = 0;
   uint64_t number_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -14,11 +14,13 @@ constexpr uint64_t kNoticesRepeatNs = 3'600'000'000'000;  // what lasts is said 
 }  // namespace
 
 void WindowSeries::Begin() {
+  main_loop_.Check();
   times_.Begin(clock_.Now(), unix_now_());
   builder_.Begin(times_.begin(), times_.begin_unix_ns());
 }
 
 Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint32_t> rates) {
+  main_loop_.Check();
   const WindowTimes times = times_.Close(end, unix_now_() - (clock_.Now().ns - end.ns));
   absl::StatusOr<Window> built = builder_.Take(times.length_ns);
   if (!built.ok()) {
@@ -36,6 +38,13 @@ Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint3
   account.unnamed_reasons = std::move(window.account.unnamed_reasons);
   account.marks = std::move(window.account.marks);
   account.roles = std::move(window.account.roles);
+  if (const uint64_t left_out = window.account.traces["left_out"]; left_out > 0) {
+    account.traces["left_out"] = left_out;
+    notices_.Add("trace_ids_left_out", "",
+                 absl::StrCat(left_out, " samples of a window have no trace and span: a window keeps ",
+                              Window::kMaxLinks, " spans"),
+                 "shorter windows: --window");
+  }
   account.frames_with_line = window.account.frames_with_line;
   account.native_frames_with_line = window.account.native_frames_with_line;
   account.duration_seconds = static_cast<double>(times.length_ns) / 1e9;

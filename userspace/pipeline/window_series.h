@@ -14,6 +14,7 @@
 #include "profile/account.h"
 #include "profile/window.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/source_files.h"
 
@@ -50,6 +51,7 @@ class WindowSeries {
   WindowClock times_;
   WindowBuilder builder_;
   MonotonicTime notices_repeated_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -15,6 +15,7 @@ uint64_t WindowWaits::PartNs(const ObservedWait& wait, MonotonicTime begin) {
 }
 
 void WindowWaits::Add(StackId stack, const ObservedWait& wait, MonotonicTime begin) {
+  main_loop_.Check();
   ObservedWait part = wait;
   part.wait_ns = PartNs(wait, begin);
   if (part.wait_ns == 0) return;
@@ -25,6 +26,7 @@ void WindowWaits::Add(StackId stack, const ObservedWait& wait, MonotonicTime beg
 
 WaitTimes WindowWaits::Take(ProcessKey process, const WaitWatch::Threads& threads,
                             const std::function<void(const Weighed&)>& give) {
+  main_loop_.Check();
   const OfProcess waits = std::move(processes_[process]);
   processes_.erase(process);
   WaitTimes times;

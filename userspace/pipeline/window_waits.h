@@ -14,6 +14,7 @@
 #include "process/process_key.h"
 #include "profile/stack_table.h"
 #include "profile/wait_times.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -43,6 +44,7 @@ class WindowWaits {
     absl::flat_hash_map<StackId, WaitKind> kinds;
   };
   absl::flat_hash_map<ProcessKey, OfProcess> processes_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "process/mappings.h"
+#include "process/per_process.h"
+#include "process/process.h"
 #include "process/process_key.h"
 
 namespace clrsampler {
@@ -15,12 +18,19 @@ namespace clrsampler {
 template <typename Value>
 class ByMapping {
  public:
+  // `on_end`: what is to be done when the facts about a process have gone with its program.
+  explicit ByMapping(std::function<void()> on_end = nullptr)
+      : by_process_([on_end = std::move(on_end)](ProcessKey, Facts& gone) {
+          gone.clear();
+          if (on_end) on_end();
+        }) {}
+
   // The most entries of one process. A process that loads and unloads for days has them found out again.
   static constexpr size_t kMaxKept = 16 * 1024;
 
   // A fresh Value where another mapping, or none, was known. Valid until the next call.
-  Value& Of(ProcessKey process, const Mapping& mapping) {
-    auto& known = by_process_[process];
+  Value& Of(const Process& process, const Mapping& mapping) {
+    auto& known = by_process_.Of(process);
     if (known.size() >= kMaxKept) known.clear();
     Entry& entry = known[mapping.start];
     if (entry.end != mapping.end || entry.file_offset != mapping.file_offset || entry.inode != mapping.inode ||
@@ -29,8 +39,6 @@ class ByMapping {
     }
     return entry.value;
   }
-  // The process has ended or called exec.
-  void Forget(ProcessKey process) { by_process_.erase(process); }
 
   // Without what values hold.
   size_t heap_bytes() const {
@@ -51,7 +59,9 @@ class ByMapping {
     Value value;
   };
 
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<uint64_t, Entry>> by_process_;  // by mapping start
+  using Facts = absl::flat_hash_map<uint64_t, Entry>;
+
+  PerProcess<Facts> by_process_;  // by mapping start
 };
 
 }  // namespace clrsampler

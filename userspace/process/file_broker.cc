@@ -180,6 +180,7 @@ void FileBroker::Report(absl::string_view kind, absl::string_view subject, absl:
 }
 
 FileAnswer FileBroker::Ask(const FileQuestion& question, int fd, absl::string_view place) {
+  main_loop_.Check();
   FileAnswer none;
   const MonotonicTime now = clock_.Now();
   if (!hung_.MayAsk(place, now, [this](uint64_t worker) { return IsStuck(worker); })) {
@@ -217,6 +218,7 @@ FileAnswer FileBroker::Ask(const FileQuestion& question, int fd, absl::string_vi
 }
 
 bool FileBroker::MemoryMayWait(absl::string_view proc_root, uint32_t pid) {
+  main_loop_.Check();
   const MonotonicTime now = clock_.Now();
   const auto found = mapped_files_.find(pid);
   if (found != mapped_files_.end() && now.ns - found->second.looked.ns < kMappedFilesNs) return found->second.may_wait;
@@ -231,6 +233,7 @@ bool FileBroker::MemoryMayWait(absl::string_view proc_root, uint32_t pid) {
 }
 
 bool FileBroker::ReadMemory(uint32_t pid, int memory, uint64_t address, std::span<std::byte> into) {
+  main_loop_.Check();
   constexpr size_t kAtOnce = 64 * 1024;
   for (size_t done = 0; done < into.size();) {
     const size_t bytes = std::min(kAtOnce, into.size() - done);
@@ -245,6 +248,7 @@ bool FileBroker::ReadMemory(uint32_t pid, int memory, uint64_t address, std::spa
 }
 
 absl::StatusOr<MappedFile> FileBroker::MapCopy(int fd, const struct stat& status, uint64_t max_bytes) {
+  main_loop_.Check();
   const auto bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
   if (bytes > std::min(max_bytes, kMaxCopyBytes) || *copied_bytes_ + bytes > kMaxCopiedBytes) {
     return absl::ResourceExhaustedError(

@@ -26,6 +26,7 @@
 #include "process/file_worker.h"
 #include "process/hung_places.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -116,6 +117,7 @@ class FileBroker {
   };
   absl::flat_hash_map<uint32_t, MappedFiles> mapped_files_;                 // by process
   std::shared_ptr<uint64_t> copied_bytes_ = std::make_shared<uint64_t>(0);  // in views that are still there
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 // Has notices told to somebody who does not outlive the broker.

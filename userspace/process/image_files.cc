@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "os/digest.h"
 #include "os/tape_answer.h"
 #include "process/own_vdso.h"
 #include "status/status.h"
@@ -47,10 +48,11 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Get(const Process& process, const Mapping& mapping) {
+  main_loop_.Check();
   // The inode is part of the key: after an upgrade in place the same path can be mapped with two contents.
   const std::string key =
       absl::StrCat(mapping.path, "\n", mapping.inode, "\n", mapping.device_major, ":", mapping.device_minor);
-  auto& known = by_process_[process.key];
+  auto& known = by_process_.Of(process);
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
   Result result = Share(process.files.OpenMapping(mapping), mapping.path);
@@ -59,7 +61,8 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Get(const Process& 
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Process& process, absl::string_view path) {
-  auto& known = by_process_[process.key];
+  main_loop_.Check();
+  auto& known = by_process_.Of(process);
   const auto found = known.find(path);
   if (found != known.end()) return found->second;
   Result result = Share(process.files.OpenImage(path), path);
@@ -69,14 +72,21 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Pro
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetOnHost(const Process& process,
                                                                        const std::string& path) {
+  main_loop_.Check();
   return Share(process.files.OpenOnHost(path), path);
 }
 
+std::string ImageFiles::HashOf(const ImageFile& file) {
+  main_loop_.Check();
+  if (tape_ != nullptr) return "";
+  if (!file.hash) file.hash = HeadTailLengthHash(file.bytes());
+  return file.content.damaged() ? "" : *file.hash;
+}
+
 std::span<const std::byte> ImageFiles::Vdso() {
+  main_loop_.Check();
   if (!vdso_) vdso_ = Taped(tape_, OwnVdso, "vdso");
   return *vdso_;
 }
-
-void ImageFiles::Forget(ProcessKey key) { by_process_.erase(key); }
 
 }  // namespace clrsampler

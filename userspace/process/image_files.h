@@ -13,7 +13,9 @@
 #include "absl/status/statusor.h"
 #include "os/mapped_file.h"
 #include "os/tape.h"
+#include "process/per_process.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -27,6 +29,7 @@ struct ImageFile {
   uint64_t modified_ns = 0;
   bool overlay = false;  // of an overlayfs, which shows one file of a lower layer once a container, under a device each
   MappedFile content;
+  mutable std::optional<std::string> hash;  // what ImageFiles::HashOf has said; main loop only
 
   std::span<const std::byte> bytes() const { return content.bytes(); }
 };
@@ -54,10 +57,12 @@ class ImageFiles {
   // A file of the host (TargetFiles::OpenOnHost), whatever the process sees there. Not remembered.
   absl::StatusOr<std::shared_ptr<const ImageFile>> GetOnHost(const Process& process, const std::string& path);
 
+  // HeadTailLengthHash (os/digest.h) of a file: reads two of its pages. Empty: it was truncated meanwhile, or there is
+  // a tape, which has the pages that names need and no other.
+  std::string HashOf(const ImageFile& file);
+
   // The vDSO, the same in every 64-bit process; empty: there is none.
   std::span<const std::byte> Vdso();
-
-  void Forget(ProcessKey key);
 
  private:
   // A composite has some 200 components; beyond this nothing is remembered, so a hostile process costs time, not
@@ -79,7 +84,8 @@ class ImageFiles {
   absl::flat_hash_map<Identity, std::weak_ptr<const ImageFile>> by_identity_;
   size_t purge_at_ = 64;  // entries at which those of files that nobody uses any more are removed
   using Result = absl::StatusOr<std::shared_ptr<const ImageFile>>;
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_map<std::string, Result>> by_process_;
+  PerProcess<absl::flat_hash_map<std::string, Result>> by_process_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -67,6 +67,7 @@ bool LabelReader::IsDue(const Process& process, MonotonicTime now) const {
 }
 
 void LabelReader::Read(const Process& process, bool is_dotnet, MonotonicTime now) {
+  main_loop_.Check();
   if (!IsDue(process, now)) return;
   Known& known = known_[process.key];
   if (known.exec_count != process.exec_count) {
@@ -94,6 +95,7 @@ ProcessLabels LabelReader::Of(ProcessKey process) const {
 }
 
 void LabelReader::SetPlace(const Process& process, const ProcessLabels& place) {
+  main_loop_.Check();
   auto found = known_.find(process.key);
   if (found == known_.end()) {
     if (place.empty()) return;

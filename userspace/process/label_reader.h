@@ -20,6 +20,7 @@
 #include "process/process.h"
 #include "process/target_memory.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -69,7 +70,8 @@ class LabelReader {
 
   const OpenMemory open_;
   Notices& notices_;
-  absl::flat_hash_map<ProcessKey, Known> known_;
+  absl::flat_hash_map<ProcessKey, Known> known_;  // through an exec: it changes no place
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_PROCESS_PROCESS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "process/container.h"
 #include "process/mappings.h"
 #include "process/process_key.h"
+#include "process/program_ends.h"
 #include "process/target_files.h"
 
 namespace clrsampler {
@@ -39,6 +41,8 @@ struct Process {
   uint32_t exec_count = 0;  // an exec replaces all mappings and everything that was known about code
   MappingTable mappings;
   TargetFiles files;
+  // Where it is announced that this program is over: its table's, of a process in one.
+  std::shared_ptr<ProgramEnds> ends = std::make_shared<ProgramEnds>();
 };
 
 // Whether the address is where the kernel has return probes return to, in a process that ran into one.

@@ -46,6 +46,7 @@ ProcessTable::Entry* ProcessTable::FindEntry(uint32_t tgid) {
 }
 
 Process* ProcessTable::Find(uint32_t tgid) {
+  main_loop_.Check();
   Entry* entry = FindEntry(tgid);
   return entry == nullptr ? nullptr : &entry->process;
 }
@@ -54,11 +55,13 @@ ProcessTable::Entry& ProcessTable::Add(uint32_t tgid, TargetFiles files, Monoton
   std::unique_ptr<Entry>& slot = current_[tgid];
   if (slot != nullptr) replaced_.push_back(slot->process.key);
   slot = std::make_unique<Entry>(Process(ProcessKey{tgid, next_incarnation_++}, std::move(files)));
+  slot->process.ends = ends_;
   slot->process.first_seen = time;
   return *slot;
 }
 
 Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
+  main_loop_.Check();
   if (Entry* entry = FindEntry(tgid); entry != nullptr && SameStart(entry->process.started_boot_ns, start_ns)) {
     if (entry->process.started_boot_ns == 0) entry->process.started_boot_ns = WholeTicks(start_ns);
     if (entry->process.scanned < events_lost_) ScanAgain(*entry);
@@ -121,6 +124,7 @@ void ProcessTable::NoteReplaced(Process& process, const AnnouncedMapping& mappin
 }
 
 void ProcessTable::AnnounceMapping(uint32_t tgid, const Mapping& mapping, MonotonicTime time) {
+  main_loop_.Check();
   if (mapping.kind == MappingKind::kJitMemory) return;
   announced_mappings_.push_back({tgid, mapping.start, mapping.end, time});
   if (Entry* entry = FindEntry(tgid)) NoteReplaced(entry->process, announced_mappings_.back());
@@ -140,6 +144,7 @@ void ProcessTable::ReadIdentity(Process& process) {
 }
 
 void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
+  main_loop_.Check();
   if (child == parent) return;  // a thread
   const Entry* parent_entry = FindEntry(parent);
   Entry* entry = FindEntry(child);
@@ -169,6 +174,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
 }
 
 void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
+  main_loop_.Check();
   if (Entry* entry = FindEntry(tgid); entry != nullptr && time <= entry->process.scanned) {
     entry->process.code_known_since = std::max(entry->process.code_known_since, time);
   } else if (entry != nullptr) {
@@ -179,6 +185,7 @@ void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
 }
 
 bool ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
+  main_loop_.Check();
   const auto announced = announced_execs_.find(tgid);
   if (announced != announced_execs_.end() && announced->second <= time) announced_execs_.erase(announced);
   Entry* entry = FindEntry(tgid);
@@ -201,11 +208,13 @@ bool ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
 }
 
 void ProcessTable::OnComm(uint32_t tgid, absl::string_view comm, MonotonicTime time) {
+  main_loop_.Check();
   Entry* entry = FindEntry(tgid);
   if (entry != nullptr && time > entry->process.scanned) entry->process.comm = std::string(comm);
 }
 
 void ProcessTable::OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time) {
+  main_loop_.Check();
   while (!announced_mappings_.empty() && announced_mappings_.front().time <= time) announced_mappings_.pop_front();
   Entry* entry = FindEntry(tgid);
   if (entry == nullptr) return;
@@ -226,12 +235,14 @@ void ProcessTable::OnMapping(uint32_t tgid, Mapping mapping, MonotonicTime time)
 }
 
 void ProcessTable::OnExit(uint32_t tgid, MonotonicTime time) {
+  main_loop_.Check();
   if (Entry* entry = FindEntry(tgid)) entry->process.exited = time;
 }
 
 // The exit of a leader need not be the end of the process. Its other threads may go on. One of them may have called
 // exec and taken its place. Where the event is older than our first look, the pid may have a new owner since.
 void ProcessTable::Sweep() {
+  main_loop_.Check();
   for (auto& [tgid, entry] : current_) {
     if (entry->process.exited == MonotonicTime::Max() && !StillLives(*entry) &&
         entry->process.exited == MonotonicTime::Max()) {
@@ -256,6 +267,7 @@ bool ProcessTable::StillLives(Entry& entry) {
 }
 
 std::vector<ProcessKey> ProcessTable::Retire(MonotonicTime before) {
+  main_loop_.Check();
   std::vector<ProcessKey> gone = std::exchange(replaced_, {});
   for (auto entry = current_.begin(); entry != current_.end();) {
     if (entry->second->process.exited < before && !StillLives(*entry->second)) {

@@ -17,6 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "os/clock.h"
 #include "process/process.h"
+#include "process/program_ends.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -71,6 +73,9 @@ class ProcessTable {
   }
   size_t size() const { return current_.size(); }
 
+  // Its owner announces there what has become of the processes that Retire and OnExec tell of.
+  ProgramEnds& ends() { return *ends_; }
+
  private:
   struct Entry {
     explicit Entry(Process p) : process(std::move(p)) {}
@@ -100,12 +105,14 @@ class ProcessTable {
   const Clock& clock_;
   Tape* tape_;
   FileBroker* broker_;
+  std::shared_ptr<ProgramEnds> ends_ = std::make_shared<ProgramEnds>();
   uint32_t next_incarnation_ = 1;
   absl::btree_map<uint32_t, std::unique_ptr<Entry>> current_;  // in an order that is the same in every run
   absl::flat_hash_map<uint32_t, MonotonicTime> announced_execs_;
   std::deque<AnnouncedMapping> announced_mappings_;  // in the order of their arrival
   MonotonicTime events_lost_ = MonotonicTime::Min();
   std::vector<ProcessKey> replaced_;  // whose pid was taken over; given out by the next Retire
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -69,6 +69,7 @@ struct Account {
   std::map<std::string, uint64_t> pdbs;           // AssemblyPdbsCounters::ByName; empty without --lines
   std::vector<std::string> without_pdb;           // names of assemblies, the first few
   std::map<std::string, uint64_t> async;          // AsyncCallersCounters::ByName; empty without --async-stacks
+  std::map<std::string, uint64_t> traces;         // samples of threads that publish ids; empty where none do
   std::map<std::string, uint64_t> native_lines;   // NativeLineCounters::ByName; empty without --lines
   uint64_t frames_with_line = 0;                  // managed ones
   uint64_t native_frames_with_line = 0;

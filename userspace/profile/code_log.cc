@@ -9,6 +9,7 @@ static_assert(kMaxBodyBytes <= kMaxCodeBodyBytes, "a profile holds each body tha
 static_assert(kMaxUnwindPartBytes <= kMaxUnwindBytes, "and all of its unwind data");
 
 void CodeLog::Note(const FrameQuery& query, FrameId plain, FrameId frame, const CodeBody& body) {
+  main_loop_.Check();
   const ProcessKey process = query.process.key;
   if (body.bytes->size() > kMaxCodeBodyBytes || query.lookup_address < body.start ||
       query.lookup_address - body.start >= body.bytes->size() || by_address_.size() >= kMaxAddresses) {
@@ -32,6 +33,7 @@ void CodeLog::Note(const FrameQuery& query, FrameId plain, FrameId frame, const 
 }
 
 void CodeLog::Count(ProcessKey process, uint64_t lookup_address, FrameId frame) {
+  main_loop_.Check();
   const auto found = by_address_.find({process, lookup_address, frame});
   if (found == by_address_.end()) return;
   Entry& entry = entries_[found->second];

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "process/process_key.h"
+#include "status/thread_checker.h"
 #include "symbols/code_source.h"
 #include "symbols/frame.h"
 
@@ -50,6 +51,7 @@ class CodeLog {
   uint64_t without_ = 0;   // addresses
   uint64_t left_out_ = 0;  // likewise: there was no room
   uint64_t counted_ = 0;   // samples
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

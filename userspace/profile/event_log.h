@@ -13,6 +13,7 @@
 #include "formats/profile/model_event.h"
 #include "os/clock.h"
 #include "profile/sample_log.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -31,6 +32,7 @@ class EventLog {
   explicit EventLog(size_t max_entries = kMaxEntries) : max_entries_(max_entries) {}
 
   void Add(Entry entry) {
+    main_loop_.Check();
     if (entries_.size() >= max_entries_) {
       ++left_out_;
       return;
@@ -44,6 +46,7 @@ class EventLog {
   const size_t max_entries_;
   std::vector<Entry> entries_;
   uint64_t left_out_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "os/clock.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -16,13 +17,17 @@ namespace clrsampler {
 template <typename T>
 class HoldQueue {
  public:
-  void Push(MonotonicTime time, T item) { items_.push_back({time, next_order_++, std::move(item)}); }
+  void Push(MonotonicTime time, T item) {
+    main_loop_.Check();
+    items_.push_back({time, next_order_++, std::move(item)});
+  }
 
   // Calls visit(time, item&) for the items up to `horizon`, in order. When it says false the item stays, and with it
   // all that follow. An item older than one that has left already (its ring was read too late) is visited all the same;
   // late() counts those.
   template <typename Visitor>
   void PopUntil(MonotonicTime horizon, Visitor&& visit) {
+    main_loop_.Check();
     Sort();
     size_t taken = 0;
     while (taken < items_.size() && items_[taken].time <= horizon) {
@@ -74,6 +79,7 @@ class HoldQueue {
   uint64_t next_order_ = 0;
   MonotonicTime last_popped_ = MonotonicTime::Min();
   uint64_t late_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

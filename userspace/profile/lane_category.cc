@@ -29,6 +29,8 @@ absl::string_view LaneCategoryText(LaneCategory category) {
   return "Other";
 }
 
+bool IsWait(LaneCategory category) { return category == LaneCategory::kWaiting || category == LaneCategory::kIdle; }
+
 std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_view name) {
   switch (kind) {
     case ModelFrameKind::kKernel:

@@ -27,6 +27,9 @@ inline constexpr int kLaneCategoryCount = 9;
 // "Other", ".NET", "precompiled .NET", "native", "kernel", "garbage collection", "JIT compiler", "waiting", "idle"
 absl::string_view LaneCategoryText(LaneCategory category);
 
+// Whether the thread does no work. Frames behind such a frame are those of the waker.
+bool IsWait(LaneCategory category);
+
 // nullopt: the frame is a word about its caller, and belongs to whatever that is.
 std::optional<LaneCategory> LaneCategoryOf(ModelFrameKind kind, absl::string_view name);
 

@@ -77,6 +77,8 @@ class ModelCopier {
     return nodes_[leaf];
   }
 
+  LinkIndex Link(LinkIndex index) { return to_.Link(from_.links[index]); }
+
   ThreadIndex Thread(ThreadIndex index) {
     if (threads_[index] != kNone) return threads_[index];
     ModelThread thread = from_.threads[index];

@@ -99,6 +99,7 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
     }
     sample.stack = copier.Stack(sample.stack);
     sample.thread = copier.Thread(sample.thread);
+    sample.link = copier.Link(sample.link);
     builder.Add(sample);
   }
   copier.Sources();

@@ -102,6 +102,7 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
     const bool timed = profile.meta.start_unix_ns > 0 || profiles.size() == 1;
     for (size_t row = 0; row < profile.samples.size(); ++row) {
       ModelSample sample = profile.samples.at(row);
+      sample.link = copier.Link(sample.link);
       sample.stack = copier.Stack(sample.stack);
       sample.thread = copier.Thread(sample.thread);
       sample.time_ns = sample.time_ns == kNoTime || !timed ? kNoTime : sample.time_ns + shift;

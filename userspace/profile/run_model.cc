@@ -64,7 +64,8 @@ absl::StatusOr<ProfileModel> SampledRunModel(const FrameTable& frames, const Sta
                  .thread = threads[row.thread],
                  .stack = importer.Stack(row.stack),
                  .state = row.state,
-                 .weight = row.weight});
+                 .weight = row.weight,
+                 .link = builder.Link(samples.links().at(row.link))});
   });
   AddSources(sources, builder);
   if (code != nullptr) {

@@ -54,6 +54,7 @@ void RuntimeActivity::Answer(const RuntimeEvent& event) {
 }
 
 void RuntimeActivity::Add(const RuntimeEvent& event, bool sees_returns) {
+  main_loop_.Check();
   switch (event.kind) {
     case RuntimeEventKind::kSuspend:
       if (sees_returns) {
@@ -114,12 +115,14 @@ void RuntimeActivity::Add(const RuntimeEvent& event, bool sees_returns) {
 }
 
 void RuntimeActivity::CompilationBegan(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method) {
+  main_loop_.Check();
   if (under_way_.size() >= kMaxPeriods) under_way_.pop_front();
   under_way_.push_back({time, tid, method_info, method});
 }
 
 void RuntimeActivity::CompilationEnded(uint32_t tid, MonotonicTime time, uint64_t method_info, uint64_t method,
                                        uint64_t number, std::optional<MonotonicTime> start) {
+  main_loop_.Check();
   const auto began = std::find_if(under_way_.rbegin(), under_way_.rend(), [&](const Beginning& beginning) {
     return beginning.tid == tid && beginning.method_info == method_info && beginning.method == method;
   });
@@ -156,6 +159,7 @@ std::optional<RuntimeRole> RuntimeActivity::At(uint32_t tid, absl::string_view c
 }
 
 void RuntimeActivity::CutPauses() {
+  main_loop_.Check();
   unanswered_.clear();
   std::erase_if(periods_, [](const Period& period) { return period.end == MonotonicTime::Max(); });
   stopper_ = 0;
@@ -165,6 +169,7 @@ void RuntimeActivity::CutPauses() {
 void RuntimeActivity::CutCompilations() { under_way_.clear(); }
 
 void RuntimeActivity::DropBefore(MonotonicTime time) {
+  main_loop_.Check();
   std::erase_if(periods_, [&](const Period& period) { return period.end <= time; });
   std::erase_if(compilations_, [&](const CompilationPeriod& period) { return period.end <= time; });
   std::erase_if(under_way_,

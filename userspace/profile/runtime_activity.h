@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "os/clock.h"
 #include "profile/suspension_tracker.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -115,6 +116,7 @@ class RuntimeActivity {
   MonotonicTime stopped_;                       // since then
   uint32_t background_tid_ = 0;  // it has ended a background collection; 0: none has. For runtimes that name no threads
   bool for_background_ = false;  // it did so for a background collection that is under way
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

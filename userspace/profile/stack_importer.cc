@@ -46,7 +46,9 @@ FrameIndex StackImporter::Frame(FrameId id) {
   if (frame.symbol != frame.text) copy.system_name = builder_.String(frame.symbol);
   if (frame.named()) copy.source = builder_.String(NameSourceText(frame.source));
   copy.module = builder_.String(frame.module);
-  copy.module_path = builder_.String(frame.module_path);
+  copy.module_path = builder_.String(frame.image->path);
+  copy.build_id = builder_.String(frame.image->build_id);
+  copy.file_hash = builder_.String(frame.image->file_hash);
   copy.tier = builder_.String(frame.tier);
   copy.address = frame.address;
   copy.size = frame.size;

@@ -11,6 +11,7 @@ bool StackTable::Equal::Same(const StackView& a, const StackView& b) {
 }
 
 LabelId StackTable::InternLabel(absl::string_view label) {
+  main_loop_.Check();
   const auto found = label_ids_.find(label);
   if (found != label_ids_.end()) return found->second;
   const LabelId id = static_cast<LabelId>(labels_.size());
@@ -20,6 +21,7 @@ LabelId StackTable::InternLabel(absl::string_view label) {
 }
 
 StackId StackTable::Intern(LabelId label, std::span<const FrameId> frames) {
+  main_loop_.Check();
   const auto found = ids_.find(StackView{label, frames});
   if (found != ids_.end()) return *found;
   const StackId id = static_cast<StackId>(stacks_.size());
@@ -31,6 +33,7 @@ StackId StackTable::Intern(LabelId label, std::span<const FrameId> frames) {
 }
 
 std::vector<StackId> StackTable::ReplaceFrames(const absl::flat_hash_map<FrameId, FrameId>& replacements) {
+  main_loop_.Check();
   std::vector<StackId> new_ids(stacks_.size());
   std::iota(new_ids.begin(), new_ids.end(), StackId{0});
   if (replacements.empty()) return new_ids;

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -78,6 +79,7 @@ class StackTable {
   std::vector<Range> stacks_;
   std::vector<uint64_t> counts_;
   absl::flat_hash_set<StackId, Hash, Equal> ids_{0, Hash{this}, Equal{this}};
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -131,6 +131,7 @@ struct Window {
 
   static constexpr size_t kMaxPauses = 20'000;
   static constexpr size_t kMaxMethods = 20'000;
+  static constexpr size_t kMaxLinks = 65'536;  // beyond these, samples have none
 };
 
 }  // namespace clrsampler

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime_events/waiting_stack.h"
+
 namespace clrsampler {
 namespace {
-
-bool IsManaged(const Frame& frame) {
-  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
-}
 
 // The kernel's sums begin anew where a process was pushed out of its map.
 uint64_t Grown(uint64_t& last, uint64_t now, uint64_t at_least) {
@@ -30,6 +28,7 @@ std::map<std::string, uint64_t> AllocationWatchCounters::ByName() const {
 }
 
 AllocationWatch::Since AllocationWatch::Note(ProcessKey key, const wire_allocation& event) {
+  main_loop_.Check();
   ProcessState& state = states_[key];
   return {std::max<uint64_t>(Grown(state.last_hits, event.total_hits, 1), 1),
           Grown(state.last_bytes, event.total_bytes, event.weight == 0 ? 0 : event.bytes)};
@@ -37,6 +36,7 @@ AllocationWatch::Since AllocationWatch::Note(ProcessKey key, const wire_allocati
 
 AllocationEvent AllocationWatch::Arrived(const Process& process, const wire_allocation& event, Since since,
                                          MonotonicTime types_since) {
+  main_loop_.Check();
   AllocationEvent arrived{event, since.bytes, since.hits, std::nullopt};
   if (event.type_before != 0 && types_since.ns <= event.time_before) {
     ++counters_.types_seen;
@@ -47,6 +47,7 @@ AllocationEvent AllocationWatch::Arrived(const Process& process, const wire_allo
 }
 
 void AllocationWatch::Handle(ProcessKey key, const AllocationEvent& allocation) {
+  main_loop_.Check();
   const wire_allocation& event = allocation.event;
   ProcessState& state = states_[key];
   state.seen_bytes += allocation.bytes_since;
@@ -67,15 +68,13 @@ void AllocationWatch::Handle(ProcessKey key, const AllocationEvent& allocation) 
 }
 
 void AllocationWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
-  const auto state = states_.find(key);
-  if (state == states_.end()) return;
-  const auto waiting = state->second.waiting.find(sample.tid);
-  if (waiting == state->second.waiting.end() || waiting->second.time.ns != sample.header.time_ns) return;
+  main_loop_.Check();
+  Waiting* const waiting = WaitingFor(states_, key, sample);
+  if (waiting == nullptr) return;
   // The runtime's own functions say nothing that the type does not.
   size_t end = frames.size();
   while (end > 0 && !IsManaged(frames_.at(frames[end - 1]))) --end;
-  waiting->second.frames.assign(frames.begin(),
-                                end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
+  waiting->frames.assign(frames.begin(), end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
 void AllocationWatch::Give(ProcessKey key, ProcessState& state, uint32_t tid, Waiting& waiting) {
@@ -94,6 +93,7 @@ FrameId AllocationWatch::MarkFrame(const char* text) {
 }
 
 void AllocationWatch::GiveWaiting(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
   for (auto& [tid, waiting] : found->second.waiting) Give(key, found->second, tid, waiting);
@@ -101,6 +101,7 @@ void AllocationWatch::GiveWaiting(ProcessKey key) {
 }
 
 std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return std::nullopt;
   ProcessState& state = found->second;

@@ -19,6 +19,7 @@
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -78,7 +79,8 @@ class AllocationWatch {
   bool Knows(ProcessKey key) const { return states_.contains(key); }
   // Gives away what still waits for its type.
   void GiveWaiting(ProcessKey key);
-  void Forget(ProcessKey key) { states_.erase(key); }
+  // Its program is over, and all that waited is given away.
+  void End(ProcessKey key) { states_.erase(key); }
 
   // The sums of a process since the last call.
   struct Stretch {
@@ -117,6 +119,7 @@ class AllocationWatch {
   FrameTable& frames_;
   absl::flat_hash_map<ProcessKey, ProcessState> states_;
   AllocationWatchCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -2,6 +2,7 @@
 
 #include "formats/profile/profile_model.h"
 #include "runtime_events/counted_event.h"
+#include "runtime_events/waiting_stack.h"
 
 namespace clrsampler {
 
@@ -15,6 +16,7 @@ std::map<std::string, uint64_t> ExceptionWatchCounters::ByName() const {
 }
 
 ExceptionEvent ExceptionWatch::Arrived(const Process& process, const wire_exception& event, uint64_t not_sent) {
+  main_loop_.Check();
   ExceptionEvent arrived{event, not_sent, std::nullopt};
   if (event.type == 0) return arrived;
   arrived.type = callbacks_.type_frame(process, event.type);
@@ -23,6 +25,7 @@ ExceptionEvent ExceptionWatch::Arrived(const Process& process, const wire_except
 }
 
 void ExceptionWatch::Handle(ProcessKey key, const ExceptionEvent& exception) {
+  main_loop_.Check();
   const wire_exception& event = exception.event;
   ProcessState& state = states_[key];
   state.not_sent += exception.not_sent;
@@ -49,19 +52,17 @@ void ExceptionWatch::Handle(ProcessKey key, const ExceptionEvent& exception) {
 // Native code of the runtime, and managed code of it that looks for handlers. Both are below the method that threw.
 bool ExceptionWatch::IsOfRuntime(FrameId frame) const {
   const Frame& known = frames_.at(frame);
-  const bool managed = known.kind == FrameKind::kJit || known.kind == FrameKind::kR2r || known.kind == FrameKind::kAot;
-  return !managed || IsEventMachinery(ProfileView::kExceptions, known);
+  return !IsManaged(known) || IsEventMachinery(ProfileView::kExceptions, known);
 }
 
 void ExceptionWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
-  const auto state = states_.find(key);
-  if (state == states_.end()) return;
-  const auto waiting = state->second.waiting.find(sample.tid);
-  if (waiting == state->second.waiting.end() || waiting->second.time.ns != sample.header.time_ns) return;
+  main_loop_.Check();
+  const Waiting* const waiting = WaitingFor(states_, key, sample);
+  if (waiting == nullptr) return;
   size_t end = frames.size();
   while (end > 0 && IsOfRuntime(frames[end - 1])) --end;
-  Give(key, sample.tid, waiting->second, end == 0 ? frames : frames.first(end));
-  state->second.waiting.erase(waiting);
+  Give(key, sample.tid, *waiting, end == 0 ? frames : frames.first(end));
+  states_.find(key)->second.waiting.erase(sample.tid);
 }
 
 void ExceptionWatch::Give(ProcessKey key, uint32_t tid, const Waiting& waiting, std::span<const FrameId> frames) {
@@ -79,6 +80,7 @@ FrameId ExceptionWatch::MarkFrame(const char* text) {
 }
 
 void ExceptionWatch::GiveWaiting(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
   for (const auto& [tid, waiting] : found->second.waiting) Give(key, tid, waiting, {});

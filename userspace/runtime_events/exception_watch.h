@@ -20,6 +20,7 @@
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -70,7 +71,8 @@ class ExceptionWatch {
   bool Knows(ProcessKey key) const { return states_.contains(key); }
   // Gives away what still waits for its stack.
   void GiveWaiting(ProcessKey key);
-  void Forget(ProcessKey key) { states_.erase(key); }
+  // Its program is over, and all that waited is given away.
+  void End(ProcessKey key) { states_.erase(key); }
 
   // The factor by which all exceptions of a process must be multiplied so that they come to what was thrown while
   // probes were there.
@@ -104,6 +106,7 @@ class ExceptionWatch {
   absl::flat_hash_map<ProcessKey, ProcessState> states_;
   std::vector<FrameId> stack_;
   ExceptionWatchCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

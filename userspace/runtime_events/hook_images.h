@@ -1,8 +1,6 @@
-// Tells which images of a process have code that is hooked, beside its runtime.
+// Tells which image of a process has the compiler's code, beside its runtime.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_HOOK_IMAGES_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_IMAGES_H_
-
-#include <algorithm>
 
 #include "absl/strings/match.h"
 #include "process/mappings.h"
@@ -16,13 +14,6 @@ inline const Mapping* FindJit(const Process& process) {
     if (mapping.kind == MappingKind::kFile && absl::EndsWith(mapping.path, "/libclrjit.so")) return &mapping;
   }
   return nullptr;
-}
-
-// A collector in a library of its own takes the place of the runtime's, whose probes are then never hit.
-inline bool HasOwnCollector(const Process& process) {
-  return std::ranges::any_of(process.mappings.all(), [](const Mapping& mapping) {
-    return absl::EndsWith(mapping.path, "/libclrgc.so") || absl::EndsWith(mapping.path, "/libclrgcexp.so");
-  });
 }
 
 }  // namespace clrsampler

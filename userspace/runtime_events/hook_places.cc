@@ -96,10 +96,18 @@ absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hoo
                                 {WIRE_HOOK_COMPILE, HookForm::kPlain, begin->front().offset.value}};
 }
 
-absl::StatusOr<std::vector<HookPlace>> AllocationReportPlaces(const ElfImage& runtime) {
-  ASSIGN_OR_RETURN(const std::vector<AllocationPoint> points, LocateAllocations(runtime));
+absl::StatusOr<std::vector<HookPlace>> AllocationReportPlaces(const ElfImage& collector) {
+  ASSIGN_OR_RETURN(const std::vector<AllocationPoint> points, LocateAllocations(collector));
   std::vector<HookPlace> places;
   for (const AllocationPoint& point : points) places.push_back(PlaceOf(point));
+  return places;
+}
+
+absl::StatusOr<std::vector<HookPlace>> NotedSuspensionPlaces(const RuntimeHooks& hooks) {
+  const HookPoints& points = hooks[HookKind::kSuspendEE];
+  RETURN_IF_ERROR(points.status());
+  std::vector<HookPlace> places;
+  for (const HookPoint& point : *points) places.push_back({WIRE_HOOK_SUSPEND, HookForm::kNoted, point.offset.value});
   return places;
 }
 

@@ -23,7 +23,9 @@ struct SuspensionHooks {
 absl::StatusOr<SuspensionHooks> SuspensionHookPlaces(const RuntimeHooks& hooks, bool resumed);
 // `of_runtime`: the image is a single-file host; else it is the compiler's alone.
 absl::StatusOr<std::vector<HookPlace>> CompilationPlaces(const RuntimeHooks& hooks, bool of_runtime);
-absl::StatusOr<std::vector<HookPlace>> AllocationReportPlaces(const ElfImage& runtime);
+absl::StatusOr<std::vector<HookPlace>> AllocationReportPlaces(const ElfImage& collector);
+// Where suspensions are noted for the types of allocated objects.
+absl::StatusOr<std::vector<HookPlace>> NotedSuspensionPlaces(const RuntimeHooks& hooks);
 absl::StatusOr<std::vector<HookPlace>> ExceptionPlaces(const ElfImage& runtime);
 
 }  // namespace clrsampler

@@ -14,6 +14,7 @@
 #include "formats/elf/elf_image.h"
 #include "os/tape_answer.h"
 #include "runtime_events/hook_cost.h"
+#include "runtime_events/hook_file.h"
 #include "runtime_events/hook_images.h"
 #include "runtime_events/hook_places.h"
 #include "status/status.h"
@@ -29,6 +30,10 @@ absl::Status NotWatched(ProcessKey key, absl::string_view what) {
 // The time between two looks at processes that run into hooks and are not followed.
 constexpr uint64_t kOthersNs = 250'000'000;
 
+bool AreSame(const ImageFile* a, const ImageFile* b) {
+  return a == nullptr || b == nullptr ? a == b : IsSameFile(*a, *b);
+}
+
 }  // namespace
 
 HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, Notices& notices,
@@ -39,6 +44,7 @@ HookPlanter::HookPlanter(HookPlanterOptions options, RuntimeDiscovery& runtimes,
       notices_(notices),
       clock_(clock),
       debug_files_(images),
+      states_([this](ProcessKey key, ProcessState&) { limiter_.Forget(key); }),
       limiter_(options_.cost_share, KindsWanted()),
       trap_ns_(kUsualTrapNs) {}
 
@@ -49,8 +55,9 @@ int HookPlanter::KindsWanted() const {
 }
 
 void HookPlanter::HookRuntimeOf(const Process& process) {
+  main_loop_.Check();
   if (process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) return;
-  ProcessState& state = states_[process.key];
+  ProcessState& state = states_.Of(process);
   if (std::exchange(state.exec_count, process.exec_count) != process.exec_count) {
     state.hooked = {};
     limiter_.Forget(process.key);
@@ -63,17 +70,24 @@ void HookPlanter::HookRuntimeOf(const Process& process) {
   if (!runtime) return;
   const std::string version = absl::StrCat(".NET ", runtime->version.Text());
   const bool holds_jit = runtime->form == DeploymentForm::kSingleFile;
+  // A collector in a library of its own comes before the compiler, which comes some milliseconds after the runtime.
+  const Mapping* const jit = holds_jit ? nullptr : FindJit(process);
+  const bool knows_collector = holds_jit || jit != nullptr || runtime->kind == RuntimeImageKind::kNativeAot;
   Wanted wanted{.of_runtime = true};
   wanted.parts[IndexOf(HookPart::kSuspensions)] = lacks(HookPart::kSuspensions);
-  wanted.parts[IndexOf(HookPart::kAllocations)] = lacked_allocations;
+  wanted.parts[IndexOf(HookPart::kAllocations)] = lacked_allocations && knows_collector && !runtime->standalone_gc;
   wanted.parts[IndexOf(HookPart::kExceptions)] = lacked_exceptions;
   wanted.parts[IndexOf(HookPart::kCompilations)] = holds_jit && lacks(HookPart::kCompilations);
   if (wanted.parts != Wanted().parts) Hook(process, runtime->mapping, wanted, version, state);
-  if (!holds_jit && lacks(HookPart::kCompilations)) {
+  if (lacked_allocations && knows_collector && runtime->standalone_gc) {
+    Wanted collector{.beside = &runtime->mapping};
+    collector.parts[IndexOf(HookPart::kAllocations)] = true;
+    Hook(process, *runtime->standalone_gc, collector, version, state);
+  }
+  if (jit != nullptr && lacks(HookPart::kCompilations)) {
     Wanted compiler;
     compiler.parts[IndexOf(HookPart::kCompilations)] = true;
-    // It comes some milliseconds after the runtime.
-    if (const Mapping* jit = FindJit(process)) Hook(process, *jit, compiler, version, state);
+    Hook(process, *jit, compiler, version, state);
   }
   for (const HookPart part : kHookParts) {
     const Hooked* hooked = state.hooked[IndexOf(part)].get();
@@ -88,12 +102,6 @@ void HookPlanter::HookRuntimeOf(const Process& process) {
   const Hooked* allocations = state.hooked[IndexOf(HookPart::kAllocations)].get();
   if (lacked_allocations && allocations != nullptr) {
     NoteCoverage(allocations, HookPart::kAllocations, clock_.Now());
-    if (HasOwnCollector(process)) {
-      notices_.Add("own_collector", absl::StrCat(process.key.tgid),
-                   absl::StrCat("process ", process.key.tgid, " (", process.comm,
-                                ") collects with a library of its own, whose allocations are not seen"),
-                   "without DOTNET_GCName it uses the runtime's collector; --source eventpipe sees those of any");
-    }
   }
 }
 
@@ -110,6 +118,8 @@ void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wan
     if (options_.say_refusals) notices_.Add("hooks", absl::StrCat(WhatIsSeen(part), who), status.message(), hint);
   };
   absl::erase_if(hooked_, [](const auto& entry) { return entry.second.expired(); });
+  std::shared_ptr<const ImageFile> beside;
+  if (wanted.beside != nullptr) beside = images_.Get(process, *wanted.beside).value_or(nullptr);
   Fresh fresh{};
   bool any_fresh = false;
   for (const HookPart part : kHookParts) {
@@ -121,9 +131,16 @@ void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wan
     }
     std::shared_ptr<Hooked>& hooked = state.hooked[IndexOf(part)];
     hooked = Known(**image, part);
-    if (hooked != nullptr) continue;
+    if (hooked != nullptr && AreSame(hooked->beside.get(), beside.get())) continue;
+    const bool of_another_runtime = hooked != nullptr;
     hooked = std::make_shared<Hooked>();
     hooked->image = *image;
+    hooked->beside = beside;
+    if (of_another_runtime) {
+      hooked->status = absl::FailedPreconditionError("processes with another runtime use the same collector");
+      refuse(part, hooked->status);
+      continue;
+    }
     hooked_[{image->get(), part}] = hooked;
     fresh[IndexOf(part)] = hooked.get();
     any_fresh = true;
@@ -179,72 +196,65 @@ void HookPlanter::Plant(const Process& process, const Mapping& mapping, const Wa
           "Those in containers are not taken, since a probe is in the file and so in every process of it"));
     }
   }
-  const RuntimeHooks hooks = wanted.of_runtime
-                                 ? LocateHooks({.runtime = &*elf, .runtime_debug = debug ? &debug->image : nullptr})
-                                 : LocateHooks({.jit = &*elf});
-  if (image.content.damaged() || (debug && debug->file->content.damaged())) {
-    return refuse_all(absl::DataLossError("the file was changed while it was read"));
+  HookImages code{.runtime_debug = debug ? &debug->image : nullptr};
+  if (wanted.beside == nullptr) (wanted.of_runtime ? code.runtime : code.jit) = &*elf;
+  const RuntimeHooks hooks = LocateHooks(code);
+  if (debug && debug->file->content.damaged()) {
+    return refuse_all(absl::DataLossError("the debug file was changed while it was read"));
   }
-  absl::StatusOr<OpenedFile> opened = process.files.OpenMapping(mapping);
-  if (!opened.ok()) return refuse_all(opened.status());
-  // The kernel reads the page of a probe, and waits for it.
-  if (opened->may_wait) {
-    return refuse_all(absl::FailedPreconditionError("it lies on a network or user-space file system"));
-  }
-  if (opened->status.st_dev != image.device || opened->status.st_ino != image.inode ||
-      static_cast<uint64_t>(opened->status.st_size) != image.size) {
-    return refuse_all(absl::FailedPreconditionError("the file was replaced while it was read"));
-  }
-  const auto file = std::make_shared<const OpenedFile>(*std::move(opened));
+  const absl::StatusOr<std::shared_ptr<const OpenedFile>> file = OpenToHook(process, mapping, image);
+  if (!file.ok()) return refuse_all(file.status());
   for (const HookPart part : kHookParts) {
     Hooked* hooked = fresh[IndexOf(part)];
     if (hooked == nullptr) continue;
     absl::StatusOr<std::vector<HookPlace>> places = PlacesOf(part, hooks, *elf, wanted.of_runtime, *hooked);
     hooked->status = places.status();
     if (!places.ok()) continue;
-    hooked->set = std::make_unique<HookSet>(options_.attach, file, clock_);
-    hooked->status = hooked->set->Plant(*places);
+    hooked->set = std::make_unique<HookSet>(options_.attach, clock_);
+    // The first event decides: its facts about an object hold from then on.
+    if (part == HookPart::kAllocations) {
+      if (wanted.beside == nullptr) {
+        AddNotedSuspensions(hooks, *file, *hooked);
+      } else {
+        AddNotedSuspensionsBeside(process, *wanted.beside, *hooked);
+      }
+    }
+    hooked->set->Add(*file, *places);
+    hooked->status = hooked->set->Plant();
     if (!hooked->status.ok()) hooked->set = nullptr;
   }
 }
 
 absl::StatusOr<std::vector<HookPlace>> HookPlanter::PlacesOf(HookPart part, const RuntimeHooks& hooks,
                                                              const ElfImage& elf, bool of_runtime, Hooked& hooked) {
-  switch (part) {
-    case HookPart::kSuspensions:
-      return SuspensionPlaces(hooks, hooked.image->path, hooked);
-    case HookPart::kCompilations:
-      return CompilationPlaces(hooks, of_runtime);
-    case HookPart::kAllocations:
-      return AllocationPlaces(hooks, elf, hooked);
-    case HookPart::kExceptions:
-      break;
-  }
-  absl::StatusOr<std::vector<HookPlace>> places = ExceptionPlaces(elf);
+  if (part == HookPart::kSuspensions) return SuspensionPlaces(hooks, hooked.image->path, hooked);
+  if (part == HookPart::kCompilations) return CompilationPlaces(hooks, of_runtime);
+  auto places = part == HookPart::kAllocations ? AllocationReportPlaces(elf) : ExceptionPlaces(elf);
   if (hooked.image->content.damaged()) return absl::DataLossError("the file was changed while it was read");
   return places;
 }
 
-absl::StatusOr<std::vector<HookPlace>> HookPlanter::AllocationPlaces(const RuntimeHooks& hooks, const ElfImage& elf,
-                                                                     Hooked& hooked) {
-  ASSIGN_OR_RETURN(const std::vector<HookPlace> reports, AllocationReportPlaces(elf));
-  if (hooked.image->content.damaged()) return absl::DataLossError("the file was changed while it was read");
-  // The first event decides: its facts about an object hold from then on.
-  std::vector<HookPlace> places;
-  const HookPoints& suspend = hooks[HookKind::kSuspendEE];
-  hooked.sees_types = suspend.ok();
-  if (suspend.ok()) {
-    for (const HookPoint& point : *suspend) {
-      places.push_back({WIRE_HOOK_SUSPEND, HookForm::kNoted, point.offset.value});
-    }
-  } else if (options_.say_refusals) {
-    notices_.Add("allocation_types", hooked.image->path,
-                 absl::StrCat("types of allocated objects in ", hooked.image->path,
-                              " are not known: ", suspend.status().message()),
-                 HintOf(suspend.status()));
-  }
-  places.insert(places.end(), reports.begin(), reports.end());
-  return places;
+void HookPlanter::AddNotedSuspensions(const RuntimeHooks& hooks, const std::shared_ptr<const OpenedFile>& file,
+                                      Hooked& hooked) {
+  const absl::StatusOr<std::vector<HookPlace>> places = NotedSuspensionPlaces(hooks);
+  hooked.sees_types = places.ok();
+  if (places.ok()) return hooked.set->Add(file, *places);
+  SayNoTypes(hooked, places.status());
+}
+
+void HookPlanter::AddNotedSuspensionsBeside(const Process& process, const Mapping& runtime, Hooked& hooked) {
+  if (hooked.beside == nullptr) return SayNoTypes(hooked, absl::NotFoundError("its runtime can't be opened"));
+  const absl::StatusOr<ElfImage> elf = ElfImage::Parse(hooked.beside->bytes());
+  const auto file = OpenToHook(process, runtime, *hooked.beside);
+  if (!elf.ok() || !file.ok()) return SayNoTypes(hooked, elf.ok() ? file.status() : elf.status());
+  AddNotedSuspensions(LocateHooks({.runtime = &*elf}), *file, hooked);
+}
+
+void HookPlanter::SayNoTypes(const Hooked& hooked, const absl::Status& status) {
+  if (!options_.say_refusals) return;
+  notices_.Add("allocation_types", hooked.image->path,
+               absl::StrCat("types of allocated objects in ", hooked.image->path, " are not known: ", status.message()),
+               HintOf(status));
 }
 
 absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
@@ -260,8 +270,8 @@ absl::StatusOr<std::vector<HookPlace>> HookPlanter::SuspensionPlaces(const Runti
 }
 
 HookPlanter::Hooked* HookPlanter::HookedOf(ProcessKey key, HookPart part) const {
-  const auto state = states_.find(key);
-  return state == states_.end() ? nullptr : state->second.hooked[IndexOf(part)].get();
+  const ProcessState* const state = states_.Find(key);
+  return state == nullptr ? nullptr : state->hooked[IndexOf(part)].get();
 }
 
 template <typename Function>
@@ -278,6 +288,7 @@ JitStart* HookPlanter::StartOf(ProcessKey key) const {
 }
 
 void HookPlanter::NoteCompiled(ProcessKey key, MonotonicTime time, uint32_t count) {
+  main_loop_.Check();
   Hooked* jit = HookedOf(key, HookPart::kCompilations);
   if (!options_.drop_entry_probe_in_storms || jit == nullptr || jit->set == nullptr) return;
   jit->rate.Note(time, count);
@@ -294,6 +305,7 @@ uint64_t HookPlanter::CostNs(HookPart part, uint64_t hits, const Hooked* hooked)
 }
 
 bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns) {
+  main_loop_.Check();
   if (limiter_.limited() && hits_ < kHitsThatMatter && (hits_ += hits) >= kHitsThatMatter) {
     measuring_ = std::async(std::launch::async, options_.measure_trap);
   }
@@ -394,6 +406,7 @@ void HookPlanter::TakeMeasured() {
 }
 
 void HookPlanter::Tick(MonotonicTime now) {
+  main_loop_.Check();
   const uint64_t passed_ns = last_tick_ == MonotonicTime::Min() ? 0 : now.ns - std::min(now, last_tick_).ns;
   last_tick_ = now;
   if (measuring_.valid()) TakeMeasured();
@@ -432,9 +445,10 @@ MonotonicTime HookPlanter::SeesTypesSince(ProcessKey key) const {
 }
 
 double HookPlanter::TakeCoverageFactor(ProcessKey key, HookPart part, uint64_t hits) {
-  const auto state = states_.find(key);
-  if (state == states_.end()) return 1;
-  HookCoverage& coverage = state->second.coverage[IndexOf(part)];
+  main_loop_.Check();
+  ProcessState* const state = states_.Find(key);
+  if (state == nullptr) return 1;
+  HookCoverage& coverage = state->coverage[IndexOf(part)];
   if (!coverage.begun()) return 1;
   const double factor = coverage.Factor(CostNs(part, hits, HookedOf(key, part)));
   coverage.Restart();
@@ -467,12 +481,8 @@ absl::Status HookPlanter::Check(ProcessKey key, HookPart part) const {
   return NotWatched(key, part == HookPart::kCompilations ? ".NET compiler" : ".NET runtime");
 }
 
-void HookPlanter::Forget(ProcessKey key) {
-  states_.erase(key);
-  limiter_.Forget(key);
-}
-
 void HookPlanter::Finish() {
+  main_loop_.Check();
   std::vector<UniqueFd> probes;
   ForEachPlanted([&](Hooked& hooked, HookPart) {
     std::vector<UniqueFd> its = hooked.set->TakeProbes();

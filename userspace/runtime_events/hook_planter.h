@@ -24,6 +24,7 @@
 #include "os/clock.h"
 #include "process/image_files.h"
 #include "process/mappings_pace.h"
+#include "process/per_process.h"
 #include "process/process.h"
 #include "profile/jit_start.h"
 #include "runtime_events/compilation_rate.h"
@@ -32,6 +33,7 @@
 #include "runtime_events/hook_set.h"
 #include "runtime_events/probe_cost_limiter.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/debug_file.h"
 
 namespace clrsampler {
@@ -137,23 +139,23 @@ class HookPlanter {
   // The start of the process's runtime; nullptr: none is hooked.
   JitStart* StartOf(ProcessKey key) const;
 
-  void Forget(ProcessKey key);
   // Takes all hooks out; returns when they are gone.
   void Finish();
 
   const HookPlanterCounters& counters() const { return counters_; }
 
  private:
-  // Those of one kind in one file.
+  // Those of one kind in one file. A collector in a library of its own has its runtime beside it, which stops threads.
   struct Hooked {
     std::shared_ptr<const ImageFile> image;
-    std::unique_ptr<HookSet> set;  // nullptr: nothing was planted
-    absl::Status status;           // why; or why it never comes back
-    bool by_symbols = false;       // which alone name its functions; those of a separate file count, too
-    bool sees_returns = false;     // of SuspendEE and RestartEE
-    bool sees_types = false;       // of allocated objects
-    uint64_t beyond_ns = 0;        // what a hit costs beyond the trap; 0: what one of its kind does
-    uint32_t exhausted_by = 0;     // it is to be detached, since this process has had its share; 0: it is not
+    std::shared_ptr<const ImageFile> beside;  // nullptr: there is none
+    std::unique_ptr<HookSet> set;             // nullptr: nothing was planted
+    absl::Status status;                      // why; or why it never comes back
+    bool by_symbols = false;                  // which alone name its functions; those of a separate file count, too
+    bool sees_returns = false;                // of SuspendEE and RestartEE
+    bool sees_types = false;                  // of allocated objects
+    uint64_t beyond_ns = 0;                   // what a hit costs beyond the trap; 0: what one of its kind does
+    uint32_t exhausted_by = 0;  // it is to be detached, since this process has had its share; 0: it is not
     // The start of a compiler.
     JitStart start;
     CompilationRate rate;
@@ -165,10 +167,11 @@ class HookPlanter {
     std::array<HookCoverage, kHookParts.size()> coverage;  // of estimated parts
   };
 
-  // The hooks to be planted in an image: a single-file host has both.
+  // The hooks to be planted in an image: a single-file host has all of them.
   struct Wanted {
     std::array<bool, kHookParts.size()> parts{};
-    bool of_runtime = false;  // it has the runtime's functions; else it is the compiler alone
+    bool of_runtime = false;          // it has the runtime's functions
+    const Mapping* beside = nullptr;  // it is a collector in a library of its own, of the runtime there
   };
   bool Wants(HookPart part) const { return options_.Wants(part); }
   int KindsWanted() const;
@@ -179,10 +182,12 @@ class HookPlanter {
   void Plant(const Process& process, const Mapping& mapping, const Wanted& wanted, const Fresh& fresh);
   absl::StatusOr<std::vector<HookPlace>> SuspensionPlaces(const RuntimeHooks& hooks, const std::string& path,
                                                           Hooked& hooked);
-  absl::StatusOr<std::vector<HookPlace>> AllocationPlaces(const RuntimeHooks& hooks, const ElfImage& elf,
-                                                          Hooked& hooked);
   absl::StatusOr<std::vector<HookPlace>> PlacesOf(HookPart part, const RuntimeHooks& hooks, const ElfImage& elf,
                                                   bool of_runtime, Hooked& hooked);
+  // Has suspensions of the runtime noted, for types. Without them there are no types, and a notice.
+  void AddNotedSuspensions(const RuntimeHooks& hooks, const std::shared_ptr<const OpenedFile>& file, Hooked& hooked);
+  void AddNotedSuspensionsBeside(const Process& process, const Mapping& runtime, Hooked& hooked);
+  void SayNoTypes(const Hooked& hooked, const absl::Status& status);
 
   Hooked* HookedOf(ProcessKey key, HookPart part) const;
   absl::Status Check(ProcessKey key, HookPart part) const;
@@ -203,7 +208,7 @@ class HookPlanter {
   Notices& notices_;
   const Clock& clock_;
   DebugFileFinder debug_files_;
-  absl::flat_hash_map<ProcessKey, ProcessState> states_;
+  PerProcess<ProcessState> states_;
   // Each holds its ImageFile.
   absl::flat_hash_map<std::pair<const ImageFile*, HookPart>, std::weak_ptr<Hooked>> hooked_;
   ProbeCostLimiter limiter_;
@@ -214,6 +219,7 @@ class HookPlanter {
   uint64_t hits_ = 0;                                                            // until the trap is measured
   uint64_t trap_ns_;
   std::future<absl::StatusOr<uint64_t>> measuring_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -31,8 +31,13 @@ bool IsUnchanged(const OpenedFile& file) {
 
 HookSet::~HookSet() { CloseUprobes(TakeProbes()); }
 
-absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
-  for (const HookPlace& place : places) places_.push_back({place, false, UniqueFd()});
+void HookSet::Add(const std::shared_ptr<const OpenedFile>& file, const std::vector<HookPlace>& places) {
+  main_loop_.Check();
+  for (const HookPlace& place : places) places_.push_back({file, place, false, UniqueFd()});
+}
+
+absl::Status HookSet::Plant() {
+  main_loop_.Check();
   absl::Status planted = AttachAll();
   if (!planted.ok()) {
     CloseUprobes(TakeProbes());  // half a pair means nothing
@@ -43,7 +48,7 @@ absl::Status HookSet::Plant(const std::vector<HookPlace>& places) {
 
 absl::Status HookSet::Attach(Probe& probe) const {
   // The descriptor names the very file that was looked at, wherever its path leads by now.
-  ASSIGN_OR_RETURN(probe.descriptor, attach_(probe.place, absl::StrCat("/proc/self/fd/", file_->fd.get())));
+  ASSIGN_OR_RETURN(probe.descriptor, attach_(probe.place, absl::StrCat("/proc/self/fd/", probe.file->fd.get())));
   return absl::OkStatus();
 }
 
@@ -56,12 +61,15 @@ absl::Status HookSet::AttachAll() {
 }
 
 bool HookSet::RemovalIsDone() const {
+  if (places_.empty()) return IsDone(removal_);
+  const Probe& first = places_.front();
   return Taped(
-      file_->tape, [this] { return IsDone(removal_); }, "removed ", file_->status.st_ino, " ",
-      places_.empty() ? 0 : static_cast<int>(places_.front().place.hook));
+      first.file->tape, [this] { return IsDone(removal_); }, "removed ", first.file->status.st_ino, " ",
+      static_cast<int>(first.place.hook));
 }
 
 bool HookSet::Detach(MonotonicTime time) {
+  main_loop_.Check();
   if (detached_ || !RemovalIsDone()) return false;
   complete_until_ = time;
   detached_ = was_detached_ = true;
@@ -72,8 +80,9 @@ bool HookSet::Detach(MonotonicTime time) {
 bool HookSet::MayReattach() const { return detached_ && planted() && RemovalIsDone() && clock_.Now() >= try_again_; }
 
 absl::Status HookSet::Reattach() {
+  main_loop_.Check();
   // A probe inside an instruction kills the process that comes by.
-  if (!IsUnchanged(*file_)) {
+  if (!std::ranges::all_of(places_, [](const Probe& probe) { return IsUnchanged(*probe.file); })) {
     places_.clear();
     return absl::FailedPreconditionError("the file was changed while they were detached");
   }
@@ -87,6 +96,7 @@ absl::Status HookSet::Reattach() {
 }
 
 bool HookSet::DetachProbe(wire_hook hook) {
+  main_loop_.Check();
   const auto probe =
       std::find_if(places_.begin(), places_.end(), [&](const Probe& one) { return one.place.hook == hook; });
   if (probe == places_.end()) return false;
@@ -100,6 +110,7 @@ bool HookSet::DetachProbe(wire_hook hook) {
 }
 
 void HookSet::ReattachProbe(wire_hook hook) {
+  main_loop_.Check();
   for (Probe& probe : places_) {
     // Where it can't come back the others go on without it.
     if (probe.place.hook == hook && probe.detached) probe.detached = !detached_ && !Attach(probe).ok();
@@ -112,6 +123,7 @@ bool HookSet::is_detached(wire_hook hook) const {
 }
 
 std::vector<UniqueFd> HookSet::TakeProbes() {
+  main_loop_.Check();
   std::vector<UniqueFd> all;
   for (Probe& probe : places_) {
     if (probe.descriptor.valid()) all.push_back(std::move(probe.descriptor));

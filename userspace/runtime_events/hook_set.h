@@ -1,5 +1,5 @@
-// The probes of one kind in one file of a runtime: planted together, and taken out together for a while where they cost
-// too much.
+// The probes of one kind in the files of a runtime: planted together, and taken out together for a while where they
+// cost too much.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_HOOK_SET_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_SET_H_
 
@@ -17,6 +17,7 @@
 #include "os/clock.h"
 #include "os/unique_fd.h"
 #include "process/target_files.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -26,15 +27,16 @@ using AttachHookFunction = std::function<absl::StatusOr<UniqueFd>(const HookPlac
 // Main loop only.
 class HookSet {
  public:
-  // `file`: the very one in which the places were found. Both it and the clock outlive the set.
-  HookSet(AttachHookFunction attach, std::shared_ptr<const OpenedFile> file, const Clock& clock)
-      : attach_(std::move(attach)), file_(std::move(file)), clock_(clock) {}
+  // The clock outlives the set.
+  HookSet(AttachHookFunction attach, const Clock& clock) : attach_(std::move(attach)), clock_(clock) {}
   ~HookSet();
   HookSet(const HookSet&) = delete;
   HookSet& operator=(const HookSet&) = delete;
 
-  // In this order; all, or none.
-  absl::Status Plant(const std::vector<HookPlace>& places);
+  // Before Plant. `file`: the very one in which the places were found.
+  void Add(const std::shared_ptr<const OpenedFile>& file, const std::vector<HookPlace>& places);
+  // In the order in which they were added; all, or none.
+  absl::Status Plant();
 
   // Takes the probes out; the kernel needs 60 ms for that, in another thread. Their reports count until `time`. false:
   // not now, since those that were taken out before are not gone yet.
@@ -65,6 +67,7 @@ class HookSet {
 
  private:
   struct Probe {
+    std::shared_ptr<const OpenedFile> file;
     HookPlace place;
     bool detached = false;
     UniqueFd descriptor;  // not valid: not planted
@@ -75,7 +78,6 @@ class HookSet {
   bool RemovalIsDone() const;
 
   const AttachHookFunction attach_;
-  const std::shared_ptr<const OpenedFile> file_;
   const Clock& clock_;
   std::vector<Probe> places_;
   std::future<void> removal_;
@@ -83,6 +85,7 @@ class HookSet {
   MonotonicTime complete_since_ = MonotonicTime::Max();
   MonotonicTime complete_until_ = MonotonicTime::Max();  // of a detached set
   MonotonicTime try_again_ = MonotonicTime::Min();
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -15,8 +15,6 @@ namespace {
 // The most callers of a stack in reports. The flame graph has all.
 constexpr size_t kMaxCallers = 32;
 
-bool IsManaged(const Frame& frame) { return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r; }
-
 template <size_t kBytes>
 std::string TextOf(const char (&text)[kBytes]) {
   return std::string(text, strnlen(text, kBytes));
@@ -34,11 +32,13 @@ JitWatch::JitWatch(Callbacks callbacks, bool stacks, NameStyle names, Symbolizer
       clock_(clock) {}
 
 void JitWatch::Began(const wire_runtime_event& event, RuntimeActivity& activity) {
+  main_loop_.Check();
   activity.CompilationBegan(event.tid, {event.header.time_ns}, event.values[0], event.values[1]);
 }
 
 CompiledEvent JitWatch::Ended(const Process& process, const wire_compiled& event, const JitStart* start,
                               MonotonicTime sees_all_since, RuntimeActivity& activity) {
+  main_loop_.Check();
   std::unique_ptr<ProcessState>& state = states_[process.key];
   if (state == nullptr) state = std::make_unique<ProcessState>();
   if (reports() && event.entry != 0 && event.result == 0) {
@@ -93,12 +93,14 @@ FrameId JitWatch::RoleFrame(const Frame& method, absl::string_view tier) {
 }
 
 void JitWatch::HandleBegin(const Process& process, const wire_runtime_event& event) {
+  main_loop_.Check();
   std::unique_ptr<ProcessState>& state = states_[process.key];
   if (state == nullptr) state = std::make_unique<ProcessState>();
   state->tracker.Begin(event.tid, {event.header.time_ns}, event.values[0], event.values[1], event.values[2]);
 }
 
 void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, JitStart* start) {
+  main_loop_.Check();
   const wire_compiled& event = compiled.event;
   std::unique_ptr<ProcessState>& state = states_[process.key];
   if (state == nullptr) state = std::make_unique<ProcessState>();
@@ -145,6 +147,7 @@ void JitWatch::HandleEnd(const Process& process, const CompiledEvent& compiled, 
 }
 
 void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
+  main_loop_.Check();
   const auto found = states_.find(process.key);
   if (found == states_.end() || !found->second->waiting) return;
   const Compilation& waiting = found->second->waiting->compilation;
@@ -173,6 +176,7 @@ void JitWatch::Report(ProcessKey process, const NamedCompilation& observed) {
 }
 
 std::optional<FrameId> JitWatch::RoleOf(const Process& process, uint64_t number) {
+  main_loop_.Check();
   const auto state = states_.find(process.key);
   if (state == states_.end()) return std::nullopt;
   const auto found = state->second->fresh.find(number);
@@ -185,6 +189,7 @@ std::optional<FrameId> JitWatch::RoleOf(const Process& process, uint64_t number)
 }
 
 void JitWatch::Cut(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
   if (found->second->waiting) {
@@ -194,7 +199,8 @@ void JitWatch::Cut(ProcessKey key) {
   found->second->tracker.Cut();
 }
 
-void JitWatch::Forget(ProcessKey key) {
+void JitWatch::End(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
   ProcessState& state = *found->second;
@@ -213,9 +219,10 @@ void JitWatch::Forget(ProcessKey key) {
 }
 
 void JitWatch::Finish() {
+  main_loop_.Check();
   std::vector<ProcessKey> keys;
   for (const auto& [key, state] : states_) keys.push_back(key);
-  for (const ProcessKey key : keys) Forget(key);
+  for (const ProcessKey key : keys) End(key);
 }
 
 std::map<std::string, uint64_t> JitWatchCounters::ByName() const {

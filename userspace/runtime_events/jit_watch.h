@@ -21,6 +21,7 @@
 #include "profile/jit_start.h"
 #include "profile/jit_tracker.h"
 #include "profile/runtime_activity.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/symbolizer.h"
 
@@ -73,7 +74,8 @@ class JitWatch {
 
   // Events are missing here: what is under way is none that can be told.
   void Cut(ProcessKey key);
-  void Forget(ProcessKey key);
+  // Its program is over. A compilation that waits for its stack is given away.
+  void End(ProcessKey key);
   void Finish();  // of all processes
   JitWatchCounters counters() const;
 
@@ -107,6 +109,7 @@ class JitWatch {
   absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
   uint64_t next_number_ = 1;
   JitWatchCounters counters_;  // `jit`: of processes that have ended
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

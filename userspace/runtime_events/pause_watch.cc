@@ -59,6 +59,7 @@ PauseWatch::ProcessState& PauseWatch::TargetOf(ProcessKey key) {
 }
 
 void PauseWatch::Arrived(const wire_runtime_event& event) {
+  main_loop_.Check();
   if (event.hook == WIRE_HOOK_SUSPEND) {
     ++asking_[event.tgid];
   } else if (event.hook == WIRE_HOOK_SUSPENDED) {
@@ -71,6 +72,7 @@ void PauseWatch::Arrived(const wire_runtime_event& event) {
 }
 
 void PauseWatch::Handle(const Process& process, const RuntimeEvent& said, bool sees_returns) {
+  main_loop_.Check();
   ++counters_.events;
   ProcessState& state = TargetOf(process.key);
   if (!sees_returns) state.tracker.WithoutReturns();
@@ -92,6 +94,7 @@ void PauseWatch::Handle(const Process& process, const RuntimeEvent& said, bool s
 
 void PauseWatch::Sampled(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames,
                          std::span<const FrameId> written) {
+  main_loop_.Check();
   const auto found = states_.find(process.key);
   if (found == states_.end()) return;
   ProcessState& state = *found->second;
@@ -145,6 +148,7 @@ void PauseWatch::Report(ProcessState& state, const Pause& pause) {
 }
 
 void PauseWatch::Cut(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
   ProcessState& state = *found->second;
@@ -153,7 +157,8 @@ void PauseWatch::Cut(ProcessKey key) {
   state.of.clear();
 }
 
-void PauseWatch::Forget(ProcessKey key) {
+void PauseWatch::End(ProcessKey key) {
+  main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
   ProcessState& state = *found->second;
@@ -165,9 +170,10 @@ void PauseWatch::Forget(ProcessKey key) {
 }
 
 void PauseWatch::Finish() {
+  main_loop_.Check();
   std::vector<ProcessKey> keys;
   for (const auto& [key, state] : states_) keys.push_back(key);
-  for (const ProcessKey key : keys) Forget(key);
+  for (const ProcessKey key : keys) End(key);
 }
 
 std::map<std::string, uint64_t> PauseWatchCounters::ByName() const {

@@ -23,6 +23,7 @@
 #include "clrsampler/wire.h"
 #include "process/process.h"
 #include "profile/suspension_tracker.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -83,7 +84,8 @@ class PauseWatch {
 
   // Events are missing here: what is under way is none that can be told.
   void Cut(ProcessKey key);
-  void Forget(ProcessKey key);
+  // Its program is over. A pause that is under way is given away.
+  void End(ProcessKey key);
   void Finish();
 
   PauseWatchCounters counters() const;
@@ -104,6 +106,7 @@ class PauseWatch {
   absl::flat_hash_map<uint32_t, uint32_t> asking_;  // by tgid: threads in SuspendEE
   absl::flat_hash_set<uint32_t> sees_returns_;      // tgids that were told to be suspended
   PauseWatchCounters counters_;                     // suspensions: of processes that have ended
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

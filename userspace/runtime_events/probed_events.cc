@@ -63,12 +63,18 @@ void ProbedEvents::Give(MonotonicTime time, uint32_t tid, ClrEvent event, absl::
   if (Wants(event.kind)) receiver_({time.ns, tid, {}, std::move(event)}, source);
 }
 
+void ProbedEvents::OnThreadCreated(const ThreadCreation& creation) {
+  main_loop_.Check();
+  ClrThread thread{.tid = creation.created, .method = creation.method, .stack = creation.stack};
+  Give(creation.time, creation.creator, {kThreadCreated, std::move(thread)}, kKernel);
+}
+
 void ProbedEvents::OnTask(const SideBandEvent& event) {
+  main_loop_.Check();
   switch (event.kind) {
     case SideBandKind::kFork:
-      if (event.pid != event.parent_pid) return;  // another process
-      names_.erase(event.tid);
-      return Give(event.time, event.parent_tid, {kThreadCreated, ClrThread{.tid = event.tid}}, kKernel);
+      if (event.pid == event.parent_pid) names_.erase(event.tid);
+      return;  // OnThreadCreated tells it
     case SideBandKind::kExit: {
       ClrThread thread{.tid = event.tid};
       if (const auto name = names_.find(event.tid); name != names_.end()) thread.name = name->second;
@@ -90,6 +96,7 @@ void ProbedEvents::OnTask(const SideBandEvent& event) {
 void ProbedEvents::OnRuntime(const RuntimeEvent& event) { Give(event.time, event.tid, EventOf(event), kProbe); }
 
 void ProbedEvents::OnCompilation(const NamedCompilation& named) {
+  main_loop_.Check();
   const Compilation& compilation = named.compilation;
   if (compilation.result != 0) return;  // the runtime tells of code only
   // A module that is in no file mapped as code shows when its first method is compiled.

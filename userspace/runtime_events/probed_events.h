@@ -18,13 +18,15 @@
 #include "formats/nettrace/clr_events.h"
 #include "profile/jit_tracker.h"
 #include "profile/suspension_tracker.h"
+#include "runtime_events/thread_creation_watch.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
 // Main loop only; events in the order of their times.
 class ProbedEvents {
  public:
-  // `source`: "probe", "kernel" or "memory". The record has no stack.
+  // `source`: "probe", "kernel" or "memory".
   using Receiver = std::function<void(const ClrEventRecord&, absl::string_view source)>;
 
   // Kinds that are seen this way.
@@ -36,7 +38,9 @@ class ProbedEvents {
   // The kinds among these that have to be asked for.
   bool wants_suspensions() const;
   bool wants_compilations() const;
+  bool wants_thread_creations() const { return Wants(ClrEventKind::kThreadCreated); }
 
+  void OnThreadCreated(const ThreadCreation& creation);
   void OnTask(const SideBandEvent& event);
   void OnRuntime(const RuntimeEvent& event);
   void OnCompilation(const NamedCompilation& named);
@@ -53,6 +57,7 @@ class ProbedEvents {
   absl::flat_hash_set<std::string> modules_;
   absl::flat_hash_map<uint32_t, std::string> names_;  // of threads that were given one, by tid
   Receiver receiver_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 // "System.Linq" of "/usr/share/dotnet/shared/System.Linq.dll"; empty: no assembly has such a path.

@@ -47,10 +47,6 @@ std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
 // The additional time of a hit with a stack.
 constexpr uint64_t kStackNs = 3'000;
 
-bool IsManaged(const Frame& frame) {
-  return frame.kind == FrameKind::kJit || frame.kind == FrameKind::kR2r || frame.kind == FrameKind::kAot;
-}
-
 bool IsCompiler(const Frame& frame) { return absl::StartsWith(frame.module, "libclrjit"); }
 
 }  // namespace
@@ -69,14 +65,15 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
 uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
   if (missed == 0) return 0;
   const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
-  const auto [known, is_first] = missed_.try_emplace(process.key);
-  const uint32_t before = known->second.arrived;
+  const bool is_first = missed_.Find(process.key) == nullptr;
+  Missed& known = missed_.Of(process);
+  const uint32_t before = known.arrived;
   if (before >= count) return 0;  // events of two CPUs may cross
-  known->second.arrived = count;
+  known.arrived = count;
   // The kernel counts on through an exec. Hits missed before the first event may belong to the program before.
   const uint32_t more = is_first ? 0 : count - before;
   pauses_.MissedBeforeArrival(process.key);
-  activities_[process.key].Cut();
+  activities_.Of(process).Cut();
   if ((missed & WIRE_MISSED_RATE_LIMITED) == 0) return more;
   notices_.Add("hooks_limited", absl::StrCat(process.key.tgid),
                absl::StrCat("process ", process.key.tgid, " (", process.comm,
@@ -89,7 +86,7 @@ uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t miss
 void RuntimeWatch::NoteMissedAtHandling(const Process& process, uint32_t missed) {
   if (missed == 0) return;
   const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
-  Missed& known = missed_[process.key];
+  Missed& known = missed_.Of(process);
   if (known.handled >= count) return;
   known.handled = count;
   pauses_.Cut(process.key);
@@ -104,6 +101,7 @@ bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime ti
 }
 
 void RuntimeWatch::Tick(MonotonicTime now) {
+  main_loop_.Check();
   planter_.Tick(now);
   NoteRested(now, nullptr);
 }
@@ -113,14 +111,14 @@ void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
     // Behind all that was taken: an event may come in front of an earlier one of another CPU.
     const MonotonicTime cut = std::max(time, MonotonicTime{newest_.ns + 1});
     for (const ProcessKey key : detached.processes) {
-      const auto activity = activities_.find(key);
+      RuntimeActivity* const activity = activities_.Find(key);
       switch (detached.part) {
         case HookPart::kSuspensions:
           pauses_.MissedBeforeArrival(key);
-          if (activity != activities_.end()) activity->second.CutPauses();
+          if (activity != nullptr) activity->CutPauses();
           break;
         case HookPart::kCompilations:
-          if (activity != activities_.end()) activity->second.CutCompilations();
+          if (activity != nullptr) activity->CutCompilations();
           break;
         case HookPart::kAllocations:
         case HookPart::kExceptions:
@@ -141,6 +139,7 @@ void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
 }
 
 void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
+  main_loop_.Check();
   if (cuts_.empty()) return;
   for (const HookPart part : kHookParts) {
     const auto cuts = cuts_.find({key, part});
@@ -152,30 +151,33 @@ void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
 }
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
+  main_loop_.Check();
   const uint32_t missed = NoteMissedAtArrival(process, event.missed);
   if (!Admit(process, PartOf(event.hook), {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
   if (event.hook == WIRE_HOOK_COMPILE) {
-    jit_.Began(event, activities_[process.key]);
+    jit_.Began(event, activities_.Of(process));
   } else {
     pauses_.Arrived(event);
     if (options_.roles) {
       if (const std::optional<RuntimeEvent> said = EventOf(event))
-        activities_[process.key].Add(*said, planter_.SeesReturns(process.key));
+        activities_.Of(process).Add(*said, planter_.SeesReturns(process.key));
     }
   }
   return event;
 }
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
+  main_loop_.Check();
   const uint32_t missed = NoteMissedAtArrival(process, event.missed);
   const uint64_t more_ns = options_.jit_stacks ? kStackNs : 0;
   if (!Admit(process, HookPart::kCompilations, {event.header.time_ns}, 1 + missed, more_ns)) return std::nullopt;
   planter_.NoteCompiled(process.key, {event.header.time_ns}, 1 + missed / 2);
   return jit_.Ended(process, event, planter_.StartOf(process.key),
-                    planter_.SeesAllSince(process.key, HookPart::kCompilations), activities_[process.key]);
+                    planter_.SeesAllSince(process.key, HookPart::kCompilations), activities_.Of(process));
 }
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_allocation& event) {
+  main_loop_.Check();
   // The kernel's sums include the events that it did not send. Nothing else depends on it.
   const AllocationWatch::Since since = allocations_.Note(process.key, event);
   const uint64_t more_ns = event.has_stack != 0 ? kStackNs : 0;
@@ -184,12 +186,14 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
 }
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_exception& event) {
+  main_loop_.Check();
   const uint32_t missed = NoteMissedAtArrival(process, event.missed);
   if (!Admit(process, HookPart::kExceptions, {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
   return exceptions_.Arrived(process, event, missed);
 }
 
 void RuntimeWatch::Handle(const Process& process, const RuntimeItem& item) {
+  main_loop_.Check();
   if (const auto* exception = std::get_if<ExceptionEvent>(&item)) return exceptions_.Handle(process.key, *exception);
   if (const auto* allocation = std::get_if<AllocationEvent>(&item)) {
     return allocations_.Handle(process.key, *allocation);
@@ -237,11 +241,12 @@ size_t RuntimeWatch::PlaceOf(std::span<const FrameId> frames, bool compiling) co
 
 std::optional<RuntimeWatch::Role> RuntimeWatch::RoleOf(const Process& process, const wire_cpu_sample& sample,
                                                        std::span<const FrameId> frames) {
+  main_loop_.Check();
   if (!options_.roles) return std::nullopt;
-  const auto activity = activities_.find(process.key);
+  const RuntimeActivity* const activity = activities_.Find(process.key);
   const absl::string_view comm(sample.comm, strnlen(sample.comm, sizeof sample.comm));
   const std::optional<RuntimeRole> role =
-      activity == activities_.end() ? std::nullopt : activity->second.At(sample.tid, comm, {sample.header.time_ns});
+      activity == nullptr ? std::nullopt : activity->At(sample.tid, comm, {sample.header.time_ns});
   if (!role) return RoleByStack(frames);
   switch (role->kind) {
     case RuntimeRoleKind::kSuspending:
@@ -270,6 +275,7 @@ std::optional<RuntimeWatch::Role> RuntimeWatch::RoleByStack(std::span<const Fram
 }
 
 void RuntimeWatch::DropBefore(MonotonicTime time) {
+  main_loop_.Check();
   std::vector<ProcessKey> cut;  // those without an event that was to be handled
   for (const auto& [of, times] : cuts_) cut.push_back(of.first);
   for (const ProcessKey key : cut) CutAt(key, time);
@@ -285,6 +291,7 @@ void RuntimeWatch::PublishAllocationFactor(ProcessKey key) {
 }
 
 void RuntimeWatch::PublishAllocationFactors() {
+  main_loop_.Check();
   for (const ProcessKey key : allocations_.processes()) PublishAllocationFactor(key);
 }
 
@@ -299,26 +306,25 @@ void RuntimeWatch::PublishExceptionFactor(ProcessKey key) {
   options_.on_exception_factor(key, factor);
 }
 
-void RuntimeWatch::Forget(ProcessKey key) {
+void RuntimeWatch::End(ProcessKey key) {
+  main_loop_.Check();
   if (exceptions_.Knows(key)) {
     exceptions_.GiveWaiting(key);
     PublishExceptionFactor(key);
-    exceptions_.Forget(key);
+    exceptions_.End(key);
   }
   if (allocations_.Knows(key)) {
     allocations_.GiveWaiting(key);
     PublishAllocationFactor(key);
-    allocations_.Forget(key);
+    allocations_.End(key);
   }
-  pauses_.Forget(key);
-  jit_.Forget(key);
-  planter_.Forget(key);
-  activities_.erase(key);
-  missed_.erase(key);
+  pauses_.End(key);
+  jit_.End(key);
   for (const HookPart part : kHookParts) cuts_.erase({key, part});
 }
 
 void RuntimeWatch::Finish() {
+  main_loop_.Check();
   pauses_.Finish();
   jit_.Finish();
   for (const ProcessKey key : allocations_.processes()) allocations_.GiveWaiting(key);

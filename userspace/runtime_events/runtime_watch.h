@@ -23,12 +23,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "process/per_process.h"
 #include "profile/runtime_activity.h"
 #include "runtime_events/allocation_watch.h"
 #include "runtime_events/exception_watch.h"
 #include "runtime_events/hook_planter.h"
 #include "runtime_events/jit_watch.h"
 #include "runtime_events/pause_watch.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -106,7 +108,8 @@ class RuntimeWatch {
 
   // Nothing from before this time will be asked.
   void DropBefore(MonotonicTime time);
-  void Forget(ProcessKey key);
+  // Its program is over. All that waits is given away, so names must still be known.
+  void End(ProcessKey key);
   // Publishes the factors of all processes: a stretch of time ends, a window.
   void PublishAllocationFactors();
   // Reports what is not complete. The hooks stay until this object goes: for that the kernel takes 0.2 s, and a result
@@ -156,11 +159,12 @@ class RuntimeWatch {
   std::map<std::string, double> rethrown_;
   double estimated_thrown_ = 0;  // of processes that are done with
   double estimated_bytes_ = 0;   // of processes that are done with: what they have allocated, seen or not
-  absl::flat_hash_map<ProcessKey, RuntimeActivity> activities_;
-  absl::flat_hash_map<ProcessKey, Missed> missed_;
+  PerProcess<RuntimeActivity> activities_;
+  PerProcess<Missed> missed_;
   MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken
   // Hooks are detached from each of these times on, which are still to be handled, the earliest first.
   absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::vector<MonotonicTime>> cuts_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

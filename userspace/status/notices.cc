@@ -8,6 +8,7 @@ namespace clrsampler {
 
 bool Notices::Add(absl::string_view kind, absl::string_view subject, absl::string_view message,
                   absl::string_view hint) {
+  main_loop_.Check();
   ++counts_[std::string(kind)];
   std::set<std::string>& subjects = said_[std::string(kind)];
   if (subjects.size() > kMaxSubjects || !subjects.emplace(subject).second) return false;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -41,6 +42,7 @@ class Notices {
   std::vector<Notice> kept_;
   std::map<std::string, std::set<std::string>, std::less<>> said_;  // subjects by kind
   std::map<std::string, uint64_t> counts_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

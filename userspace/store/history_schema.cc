@@ -10,7 +10,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr std::array<absl::string_view, 2> kMigrations = {
+constexpr std::array<absl::string_view, 3> kMigrations = {
     R"(CREATE TABLE record(id INTEGER PRIMARY KEY, chapter INTEGER NOT NULL, level INTEGER NOT NULL,
                            begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, checksum INTEGER NOT NULL);
        CREATE INDEX record_begin ON record(begin_ns);
@@ -20,6 +20,7 @@ constexpr std::array<absl::string_view, 2> kMigrations = {
        ALTER TABLE entry RENAME COLUMN chapter TO segment;
        DROP INDEX record_begin;
        CREATE INDEX entry_begin ON entry(begin_ns);)",
+    "",  // frames may have the hash of their file
 };
 
 absl::StatusOr<std::string> SchemaText(SqliteConnection& connection) {

@@ -16,31 +16,40 @@ constexpr std::array kProcessTexts = {&SegmentProcess::comm, &SegmentProcess::ru
 constexpr std::array kSizes = {&DictionarySizes::strings, &DictionarySizes::frames, &DictionarySizes::nodes,
                                &DictionarySizes::processes, &DictionarySizes::threads};
 
-// A frame with a line has its kind and this many more, and ends in its line, column and kind of line.
-constexpr uint64_t kWithLine = kModelFrameKindCount;
+// A frame begins with its kind, to which these are added. With a line it has its line, column and kind of line behind
+// the rest. With the hash of its file it ends in that.
+constexpr uint64_t kWithLine = 10;
+constexpr uint64_t kWithFileHash = 2 * kWithLine;
+static_assert(kModelFrameKindCount <= kWithLine,
+              "another kind needs another form of frames, beside the one of old files");
 
 void WriteFrame(const ModelFrame& frame, VarintWriter& out) {
-  out.Number(static_cast<uint64_t>(frame.kind) + (frame.line != 0 ? kWithLine : 0));
+  const bool line = frame.line != 0, file_hash = frame.file_hash != 0;
+  out.Number(static_cast<uint64_t>(frame.kind) + (line ? kWithLine : 0) + (file_hash ? kWithFileHash : 0));
   for (const auto text : kFrameTexts) out.Number(frame.*text);
   out.Number(frame.address);
   out.Number(frame.size);
-  if (frame.line == 0) return;
-  out.Number(frame.line);
-  out.Number(frame.column);
-  out.Number(static_cast<uint64_t>(frame.line_kind));
+  if (line) {
+    out.Number(frame.line);
+    out.Number(frame.column);
+    out.Number(static_cast<uint64_t>(frame.line_kind));
+  }
+  if (file_hash) out.Number(frame.file_hash);
 }
 
 ModelFrame ReadFrame(size_t strings, VarintReader& in) {
   ModelFrame frame;
-  const uint64_t kind = in.Below(2 * kWithLine);
+  const uint64_t kind = in.Below(2 * kWithFileHash);
   frame.kind = static_cast<ModelFrameKind>(kind % kWithLine);
   for (const auto text : kFrameTexts) frame.*text = static_cast<StringIndex>(in.Below(strings));
   frame.address = in.Number();
   frame.size = in.Number32();
-  if (kind < kWithLine) return frame;
-  frame.line = in.Number32();
-  frame.column = in.Number32();
-  frame.line_kind = static_cast<LineKind>(in.Below(kLineKindCount));
+  if (kind % kWithFileHash >= kWithLine) {
+    frame.line = in.Number32();
+    frame.column = in.Number32();
+    frame.line_kind = static_cast<LineKind>(in.Below(kLineKindCount));
+  }
+  if (kind >= kWithFileHash) frame.file_hash = static_cast<StringIndex>(in.Below(strings));
   return frame;
 }
 

@@ -98,6 +98,7 @@ std::shared_ptr<const ImageFile> SymbolServer::OpenCached(const SymbolFileKey& k
 }
 
 SymbolFiles::Answer SymbolServer::Get(const SymbolFileKey& key) {
+  main_loop_.Check();
   const std::string name = CacheFileName(key);
   if (const auto found = by_name_.find(name); found != by_name_.end()) {
     Wanted& wanted = *wanted_[found->second];
@@ -142,6 +143,7 @@ SymbolFiles::Answer SymbolServer::Get(const SymbolFileKey& key) {
 }
 
 void SymbolServer::Poll(Notices& notices) {
+  main_loop_.Check();
   if (finished_) return;
   while (std::optional<std::string> datagram = process_.Receive()) {
     if (const std::optional<OrderReply> reply = ParseReply(*datagram)) {
@@ -237,6 +239,7 @@ void SymbolServer::Take(const OrderReply& reply, Notices& notices) {
 }
 
 void SymbolServer::Finish(Notices& notices) {
+  main_loop_.Check();
   Poll(notices);
   if (finished_) return;
   finished_ = true;

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "sandbox/helper_process.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbol_server/fetch_worker.h"
 #include "symbol_server/symbol_cache.h"
 #include "symbol_server/symbol_fetcher.h"
@@ -91,6 +92,7 @@ class SymbolServer : public SymbolFiles {
   SymbolServerCounters counters_;
   uint64_t generation_ = 0;
   bool finished_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

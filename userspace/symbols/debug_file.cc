@@ -137,6 +137,7 @@ std::shared_ptr<const ImageFile> DebugFileFinder::OpenOnHost(const Process& proc
 
 std::optional<DebugFile> DebugFileFinder::FindOnHost(const Process& process, absl::string_view image_path,
                                                      const ImageFile& image_file, const ElfImage& image) {
+  main_loop_.Check();
   const std::optional<Places> places = PlacesFor(image_path, image);
   if (!places) return std::nullopt;
   std::optional<uid_t> owner;
@@ -174,6 +175,7 @@ std::optional<DebugFile> DebugFileFinder::FindInTarget(const Process& process, c
 std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::string_view image_path,
                                                const std::shared_ptr<const ImageFile>& image_file,
                                                const ElfImage& image) {
+  main_loop_.Check();
   const std::optional<Places> places = PlacesFor(image_path, image);
   if (!places) return std::nullopt;
   if (known_.size() >= kMaxKnown) known_.clear();

@@ -14,6 +14,7 @@
 #include "formats/elf/elf_image.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -74,6 +75,7 @@ class DebugFileFinder {
   absl::flat_hash_map<std::string, Known> known_;  // by image, mounts and path
   // Those of the host, shared by their identity.
   absl::flat_hash_map<std::string, std::weak_ptr<const ImageFile>> on_host_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -15,9 +15,7 @@
 namespace clrsampler {
 namespace {
 
-// The place of a function of this image.
-void SetPlace(VirtualAddress start, VirtualAddress end, const std::string& path, Frame& frame) {
-  frame.module_path = path;  // the vDSO has none
+void SetPlace(VirtualAddress start, VirtualAddress end, Frame& frame) {
   frame.address = start.value;
   frame.size = static_cast<uint32_t>(std::min<uint64_t>(end.value - start.value, UINT32_MAX));
 }
@@ -44,7 +42,8 @@ std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
 // file.
 struct ElfSymbolsSource::Image {
   std::string name;  // file name
-  std::string path;  // in the mount namespaces of its processes
+  std::string path;  // in the mount namespaces of its processes; the vDSO has none
+  ImageRef ref;
   std::shared_ptr<const ImageFile> file;
   std::shared_ptr<const ImageFile> debug_file;
   std::shared_ptr<const ImageFile> lines_file;  // has debug information of lines; nullptr: none is known
@@ -67,7 +66,6 @@ struct ElfSymbolsSource::Image {
   absl::flat_hash_map<uint64_t, FrameId> symbol_frames;
   absl::flat_hash_map<uint64_t, FrameId> function_frames;
   uint64_t last_used = 0;
-  std::string identity;                 // of its build: the build-id, or a text of its own
   std::optional<SymbolFileKey> wanted;  // its symbols are somewhere else
   std::optional<uint64_t> asked_at;     // generation of the symbol files
 
@@ -94,6 +92,15 @@ struct ElfSymbolsSource::Image {
     return FunctionBounds{*entry, {entry->value + kEntryBytes}, false};
   }
 
+  // A frame of this image.
+  Frame NewFrame(FrameKind kind) const {
+    Frame frame;
+    frame.kind = kind;
+    frame.module = name;
+    frame.image = ref;
+    return frame;
+  }
+
   size_t index_bytes() const { return symbols.memory_bytes() + (runtime ? runtime->memory_bytes() : 0); }
 
   bool IsManaged(VirtualAddress address) const {
@@ -111,20 +118,20 @@ ElfSymbolsSource::ElfSymbolsSource(ImageFiles& images, FrameTable& frames, Notic
       lines_(options.lines),
       idle_bytes_(options.idle_bytes),
       idle_images_(options.idle_images),
-      debug_files_(images, std::move(options.host_debug_root)) {}
+      debug_files_(images, std::move(options.host_debug_root)),
+      known_([this] { DropIdleImages(); }) {}
 
 ElfSymbolsSource::~ElfSymbolsSource() = default;
 
 FrameId ElfSymbolsSource::Intern(NameSource source, std::string text, const Image& image) {
-  Frame frame;
-  frame.kind = FrameKind::kNative;
+  Frame frame = image.NewFrame(FrameKind::kNative);
   frame.source = source;
   frame.text = std::move(text);
-  frame.module = image.name;
   return frames_.Intern(std::move(frame));
 }
 
 std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
+  main_loop_.Check();
   if (query.mapping == nullptr) return std::nullopt;
   const Mapping& mapping = *query.mapping;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return std::nullopt;
@@ -147,6 +154,7 @@ std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
 
 std::optional<ElfSymbolsSource::LinePlace> ElfSymbolsSource::LinePlaceOf(const Process& process, const Mapping& mapping,
                                                                          uint64_t lookup_address) {
+  main_loop_.Check();
   if (!lines_ || mapping.kind != MappingKind::kFile) return std::nullopt;
   if (lookup_address < mapping.start || lookup_address >= mapping.end) return std::nullopt;
   const std::shared_ptr<Image>& image = ImageOf(process, mapping);
@@ -167,7 +175,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
     frame.source = NameSource::kElfSymbols;
     // A version belongs to the library, and not to the function: "memcpy@@GLIBC_2.14".
     frame.symbol = std::string(symbol->name.substr(0, symbol->name.find('@')));
-    SetPlace(symbol->start, symbol->end, image.path, frame);
+    SetPlace(symbol->start, symbol->end, frame);
     return it->second = frames_.Intern(std::move(frame));
   }
   if (const std::optional<PltStub> stub = FindPltStub(*image.elf, address)) {
@@ -197,22 +205,15 @@ FrameId ElfSymbolsSource::InternStart(const FunctionBounds& function, Image& ima
                               ".dbg, which its publish writes, beside it"));
   }
   const RuntimeFunction* const named = function.end_known ? RuntimeFunctionAt(function.start, image) : nullptr;
-  Frame frame;
-  frame.kind = managed ? FrameKind::kAot : FrameKind::kNative;
+  Frame frame = image.NewFrame(managed ? FrameKind::kAot : FrameKind::kNative);
   frame.source = named != nullptr ? NameSource::kRuntimeTable : NameSource::kFunctionStart;
   if (named == nullptr) {
     frame.text = absl::StrCat(image.name, "!0x", absl::Hex(function.start.value));
   } else {
     frame.text = style_ == NameStyle::kFull ? absl::StrCat(image.name, "!", named->name) : named->name;
   }
-  frame.module = image.name;
-  SetPlace(function.start, function.end, image.path, frame);
-  const FrameId id = frames_.Intern(std::move(frame));
-  if (symbol_files_ == nullptr) return id;
-  // Two versions of a library can have the same text for two functions.
-  const auto [owner, fresh] = start_owners_.try_emplace(id, image.identity);
-  if (!fresh && owner->second != image.identity) owner->second.clear();
-  return id;
+  SetPlace(function.start, function.end, frame);
+  return frames_.Intern(std::move(frame));
 }
 
 // nullptr: the image is no runtime, or its tables do not name this function.
@@ -264,37 +265,33 @@ void ElfSymbolsSource::TakeFetched(Image& image) {
 }
 
 void ElfSymbolsSource::AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) {
+  main_loop_.Check();
   for (const auto& [sources, image] : by_sources_) {
     if (image->elf) TakeFetched(*image);
   }
-  for (const auto& [frame, name] : late_names_) {
-    if (!start_owners_[frame].empty()) names.emplace(frame, name);
-  }
+  names.insert(late_names_.begin(), late_names_.end());
 }
 
 Frame ElfSymbolsSource::NativeFrame(const FunctionSymbol& symbol, const Image& image) const {
-  Frame frame;
-  frame.kind = FrameKind::kNative;
+  Frame frame = image.NewFrame(FrameKind::kNative);
   if (style_ == NameStyle::kRaw) frame.text = std::string(symbol.name);
   if (style_ == NameStyle::kShort) frame.text = DemangleShort(symbol.name);
   if (style_ == NameStyle::kFull) frame.text = absl::StrCat(image.name, "!", DemangleFull(symbol.name));
-  frame.module = image.name;
   return frame;
 }
 
 Frame ElfSymbolsSource::ManagedFrame(const FunctionSymbol& symbol, const Image& image) const {
   const MethodName name = ParseIlcName(symbol.name, image.name);
-  Frame frame;
-  frame.kind = FrameKind::kAot;
+  Frame frame = image.NewFrame(FrameKind::kAot);
   frame.text = style_ == NameStyle::kRaw ? std::string(symbol.name) : FrameText(name, style_);
-  frame.module = name.module.empty() ? image.name : name.module;
+  if (!name.module.empty()) frame.module = name.module;
   frame.tier = name.tier;
   return frame;
 }
 
 const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
                                                                           const Mapping& mapping) {
-  MappedImage& known = known_.Of(process.key, mapping);
+  MappedImage& known = known_.Of(process, mapping);
   if (!known.tried) {
     known.tried = true;
     known.image = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
@@ -340,6 +337,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr
   auto image = std::make_shared<Image>();
   image->path = std::string(WithoutDeletedMark(path));
   image->name = std::string(FileNameOf(image->path));
+  image->ref = ImageRef({image->path, BuildIdText(elf->build_id()), images_.HashOf(*file)});
   image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: no symbols ", image->name, "]"), *image);
   if (!elf->symtab()) {
     if (debug) {
@@ -358,8 +356,6 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr
   if (file->content.damaged() || (image->debug_file != nullptr && image->debug_file->content.damaged())) {
     return failed(absl::DataLossError("it was truncated while it was read"));
   }
-  image->identity =
-      elf->build_id().empty() ? absl::StrCat("image ", counters_.images_read) : BuildIdText(elf->build_id());
   for (const absl::string_view name : {"__managedcode", "__unbox"}) {
     if (const ElfSection* section = elf->FindSection(name)) image->managed.push_back(*section);
   }
@@ -385,22 +381,19 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Vdso() {
   if (vdso_ != nullptr) return vdso_;
   vdso_ = std::make_shared<Image>();
   vdso_->name = "[vdso]";
-  vdso_->nameless = Intern(NameSource::kNone, "[native: no symbols [vdso]]", *vdso_);
   const std::span<const std::byte> bytes = images_.Vdso();
   vdso_->vdso_bytes.assign(bytes.begin(), bytes.end());
   absl::StatusOr<ElfImage> elf = ElfImage::Parse(vdso_->vdso_bytes);
+  // This frame stands for the vDSO of 32-bit processes, too, so it is of no build.
+  vdso_->nameless = Intern(NameSource::kNone, "[native: no symbols [vdso]]", *vdso_);
   if (!elf.ok()) return vdso_;
+  vdso_->ref = ImageRef({.build_id = BuildIdText(elf->build_id())});
   vdso_->symbols = ElfSymbols::Build(*elf, *elf);
   if (absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(*elf); functions.ok()) {
     vdso_->functions = *std::move(functions);
   }
   vdso_->elf = *std::move(elf);
   return vdso_;
-}
-
-void ElfSymbolsSource::Forget(ProcessKey key) {
-  known_.Forget(key);
-  DropIdleImages();
 }
 
 void ElfSymbolsSource::DropIdleImages() {

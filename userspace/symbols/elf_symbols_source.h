@@ -20,6 +20,7 @@
 #include "process/by_mapping.h"
 #include "process/image_files.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbol_server/symbol_files.h"
 #include "symbols/debug_file.h"
 #include "symbols/frame_source.h"
@@ -48,13 +49,13 @@ namespace clrsampler {
 //
 // An answer holds as long as the process's mappings do, so the caller's key must contain MappingTable::generation();
 // and until a symbol file has come from a server, which makes Generation grow. Functions that were written by their
-// start or by a runtime's table before that get their names at the end of the run (AddLateNames), unless another image
-// has the same text.
+// start or by a runtime's table before that get their names at the end of the run (AddLateNames). Their frames are
+// those of one build, since a server is asked by build id.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
 // by all processes that see the same image, debug file and path. Those that no process uses are kept up to a number of
 // bytes, as programs that run again and again need them soon: Options::idle_bytes.
-class ElfSymbolsSource : public FrameSource {
+class ElfSymbolsSource : public FrameSource, public LateNames {
  public:
   struct Options {
     std::string host_debug_root = "/usr/lib/debug";
@@ -83,10 +84,8 @@ class ElfSymbolsSource : public FrameSource {
   uint64_t Generation(ProcessKey) const override {
     return symbol_files_ == nullptr ? 1 : 1 + symbol_files_->generation();
   }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
+  LateNames* late_names() override { return this; }
   void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) override;
-  void Forget(ProcessKey key) override;
 
   // Where debug information tells the line of the code at `lookup_address`: the image itself, or its separate debug
   // file. nullopt: neither has any, or it is no code of an ELF image.
@@ -130,10 +129,7 @@ class ElfSymbolsSource : public FrameSource {
   Counters counters_;
   uint64_t clock_ = 0;  // counts uses, to know which image was used last
   std::shared_ptr<Image> vdso_;
-  // The owners of the frames by a function's start: the image that they are of ("": several), and the names that came
-  // later.
-  absl::flat_hash_map<FrameId, std::string> start_owners_;
-  absl::flat_hash_map<FrameId, FrameId> late_names_;
+  absl::flat_hash_map<FrameId, FrameId> late_names_;  // of frames by a function's start
   // The sources of names: the image, the debug file that was found for this process (nullptr: none), and the path by
   // which the process knows the image. Each Image holds its files.
   using Sources = std::tuple<const ImageFile*, const ImageFile*, std::string>;
@@ -144,6 +140,7 @@ class ElfSymbolsSource : public FrameSource {
     std::shared_ptr<Image> image;
   };
   ByMapping<MappedImage> known_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

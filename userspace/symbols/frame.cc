@@ -33,6 +33,7 @@ absl::string_view NameSourceText(NameSource source) {
 }
 
 FrameId FrameTable::Intern(Frame frame) {
+  main_loop_.Check();
   const auto found = ids_.find(&frame);
   if (found != ids_.end()) return found->second;
   const FrameId id = static_cast<FrameId>(frames_.size());

@@ -12,6 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "formats/names/async_body.h"
 #include "os/clock.h"
+#include "status/thread_checker.h"
+#include "symbols/image_ref.h"
 #include "symbols/source_place.h"
 
 namespace clrsampler {
@@ -26,6 +28,11 @@ enum class FrameKind : uint8_t {
   kRole,    // no code: what the runtime's frames below it are for, like "[gc gen1 blocking]"
   kType,    // no code: of what type the object is that its caller allocates or throws
 };
+
+// Whether it is code that a .NET compiler made, named or not.
+constexpr bool IsManaged(FrameKind kind) {
+  return kind == FrameKind::kJit || kind == FrameKind::kR2r || kind == FrameKind::kAot;
+}
 
 // The source that named the frame. kNone: nobody could, and Frame::text says why in brackets.
 enum class NameSource : uint8_t {
@@ -51,8 +58,8 @@ struct Frame {
   std::string module;  // file name of the image or simple assembly name; may be empty
   std::string tier;    // of managed code, the runtime's word; may be empty
   // For tools that build the image again. Empty or 0 where they are not known or the frame is no code.
-  std::string symbol = {};       // what the linker calls it, "_ZN4Shop5TotalEv"; of managed methods MethodSymbol
-  std::string module_path = {};  // of the image, as the process sees it
+  std::string symbol = {};  // what the linker calls it, "_ZN4Shop5TotalEv"; of managed methods MethodSymbol
+  ImageRef image = {};
   uint64_t address = 0;          // of its first byte in the image: as linked (ELF), from the image's start (PE)
   uint32_t size = 0;             // bytes of code from there
   MethodIdentity identity = {};  // of managed methods, in the short style alone: there bodies of one method are one
@@ -62,10 +69,11 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Frame& f) {
-    return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier, f.symbol, f.module_path, f.address,
-                      f.size, f.identity.key, f.identity.body, f.place);
+    return H::combine(std::move(h), f.kind, f.source, f.text, f.module, f.tier, f.symbol, f.image, f.address, f.size,
+                      f.identity.key, f.identity.body, f.place);
   }
 };
+inline bool IsManaged(const Frame& frame) { return IsManaged(frame.kind); }
 
 using FrameId = uint32_t;
 
@@ -85,6 +93,7 @@ class FrameTable {
   };
   std::vector<std::unique_ptr<const Frame>> frames_;
   absl::flat_hash_map<const Frame*, FrameId, ByValueHash, ByValueEqual> ids_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 // An answer and the times for which it holds: a later question about the same address inside [from, until) has the same

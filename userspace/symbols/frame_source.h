@@ -35,6 +35,55 @@ struct ObservedSample {
   bool at_entry = false;  // as in FrameQuery, for each address
 };
 
+// Roles that a source of names may have beside naming: FrameSource below. Main loop only, as the source itself.
+
+// Looks at samples while their code is still there.
+class SampleObserver {
+ public:
+  virtual ~SampleObserver() = default;
+
+  // Each sample, as soon as it arrives; Resolve will ask for its addresses later. `process` is as of the last event
+  // that was handled.
+  virtual void Observe(const Process& process, const ObservedSample& sample) = 0;
+};
+
+// Reads what processes write or hold. So names depend on how far it has read.
+class PolledSource {
+ public:
+  virtual ~PolledSource() = default;
+
+  // Reads what is new for this process, within a byte budget; called before samples up to `now` are named.
+  virtual void Poll(const Process& process, MonotonicTime now) = 0;
+
+  // Everything that happened before this time has been seen; younger samples wait (profile/hold_queue), at most 2 s.
+  virtual MonotonicTime CompleteUntil(ProcessKey key) const = 0;
+
+  // Whether samples go without a name that a shorter time between two calls of Poll would have given them.
+  virtual bool WantsShortIterations(MonotonicTime now) const = 0;
+
+  // Whether the time between two calls of Poll is of no matter to names while nothing new is met: not where it tells
+  // how old a name is.
+  virtual bool MayIdle() const { return true; }
+};
+
+// Promises names, so that later sources need not look at their code.
+class NamePromiser {
+ public:
+  virtual ~NamePromiser() = default;
+
+  // Whether Resolve will name this address of JIT memory from `time` on until Generation changes. Reads nothing.
+  virtual bool NamesFrom(ProcessKey key, uint64_t lookup_address, MonotonicTime time) = 0;
+};
+
+// Learns names that come after frames were named.
+class LateNames {
+ public:
+  virtual ~LateNames() = default;
+
+  // The run is over: frames that would have another name by what is known now, by what they should read instead.
+  virtual void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& names) = 0;
+};
+
 // Main loop only.
 class FrameSource {
  public:
@@ -45,35 +94,14 @@ class FrameSource {
   // reason stands where none of them has a name.
   virtual std::optional<Resolution> Resolve(const FrameQuery& query) = 0;
 
-  // Each sample, as soon as it arrives; Resolve will ask for its addresses later. `process` is as of the last event
-  // that was handled.
-  virtual void Observe(const Process& /*process*/, const ObservedSample& /*sample*/) {}
-
-  // Whether Resolve will name this address of JIT memory from `time` on until Generation changes, so that no later
-  // source has to look at it while its code is there. Reads nothing.
-  virtual bool NamesFrom(ProcessKey /*key*/, uint64_t /*lookup_address*/, MonotonicTime /*time*/) { return false; }
-
   // Grows when an earlier answer (or the lack of one) may have changed; part of the key of the stack cache.
   virtual uint64_t Generation(ProcessKey key) const = 0;
 
-  // Reads what is new for this process, within a byte budget; called before samples up to `now` are named.
-  virtual void Poll(const Process& process, MonotonicTime now) = 0;
-
-  // Everything that happened before this time has been seen; younger samples wait (profile/hold_queue), at most 2 s.
-  virtual MonotonicTime CompleteUntil(ProcessKey key) const = 0;
-
-  // Whether samples go without a name that a shorter time between two calls of Poll would have given them.
-  virtual bool WantsShortIterations(MonotonicTime /*now*/) const { return false; }
-
-  // Whether the time between two calls of Poll is of no matter to names while nothing new is met: not where it tells
-  // how old a name is.
-  virtual bool MayIdle() const { return true; }
-
-  // The run is over: frames that would have another name by what is known now, by what they should read instead.
-  virtual void AddLateNames(absl::flat_hash_map<FrameId, FrameId>& /*names*/) {}
-
-  // The process has exited and all its samples are named, or it has called exec: nothing of it is needed any more.
-  virtual void Forget(ProcessKey key) = 0;
+  // The source in each of its roles, as long as it lives; nullptr: it does not have that one.
+  virtual SampleObserver* observer() { return nullptr; }
+  virtual PolledSource* polled() { return nullptr; }
+  virtual NamePromiser* promiser() { return nullptr; }
+  virtual LateNames* late_names() { return nullptr; }
 };
 
 }  // namespace clrsampler

@@ -141,6 +141,7 @@ std::optional<Frame> KernelFrame(absl::string_view text, NameStyle style) {
 }
 
 Frame KernelSymbols::Resolve(uint64_t address) {
+  main_loop_.Check();
   if (!loaded_) Load();
   Frame frame;
   frame.kind = FrameKind::kKernel;

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "formats/names/frame_text.h"
+#include "status/thread_checker.h"
 #include "symbols/frame.h"
 
 namespace clrsampler {
@@ -69,6 +70,7 @@ class KernelSymbols {
   std::vector<Row> rows_;
   std::string names_;
   std::vector<std::string> modules_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 // The frame of what the kernel's "%ps" prints for an address: "vfs_read", "nft_do_chain [nf_tables]". nullopt: the text

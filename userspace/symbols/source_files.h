@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -29,6 +30,7 @@ class SourceFiles {
   bool contains(absl::string_view name) const { return files_.contains(name); }
   // `name` as SourcePlace::file has it. The file that was given first stays; those beyond the bounds are left out.
   void Add(absl::string_view name, SourceFile file) {
+    main_loop_.Check();
     const size_t name_bytes = name.size() + file.url.size();
     if (files_.size() >= kMaxFiles || name_bytes > kMaxNameBytes - name_bytes_) return;
     if (text_bytes_ + file.text.size() > kMaxTextBytes) file.text.clear();
@@ -44,6 +46,7 @@ class SourceFiles {
   std::map<std::string, SourceFile, std::less<>> files_;
   size_t name_bytes_ = 0;
   size_t text_bytes_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

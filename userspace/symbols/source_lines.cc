@@ -74,6 +74,7 @@ absl::StatusOr<SourceLines> SourceLines::Open(const std::string& path) {
 }
 
 std::optional<SourceLine> SourceLines::At(VirtualAddress address) const {
+  main_loop_.Check();
   const Libdw& libdw = state_->libdw;
   Dwfl_Line* line = libdw.module_getsrc(state_->module, address.value + state_->bias);
   int number = 0;

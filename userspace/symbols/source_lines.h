@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/elf/address_conversion.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -38,6 +39,7 @@ class SourceLines {
   struct State;
   explicit SourceLines(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

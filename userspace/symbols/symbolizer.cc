@@ -34,7 +34,16 @@ constexpr int kMaxRounds = 64;
 
 }  // namespace
 
+Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines)
+    : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames) {
+  for (FrameSource* source : sources_) {
+    if (SampleObserver* observer = source->observer()) observers_.push_back(observer);
+    if (PolledSource* polled = source->polled()) polled_.push_back(polled);
+  }
+}
+
 Resolution Symbolizer::Resolve(const FrameQuery& query) {
+  main_loop_.Check();
   Resolution answer = ResolveName(query);
   if (lines_.empty() && !found_managed_) return answer;
   const Frame& named = frames_.at(answer.frame);
@@ -92,17 +101,19 @@ Resolution Symbolizer::Unknown(std::string text, MonotonicTime until) {
 }
 
 void Symbolizer::Observe(const Process& process, const ObservedSample& sample) {
-  for (FrameSource* source : sources_) source->Observe(process, sample);
+  main_loop_.Check();
+  for (SampleObserver* observer : observers_) observer->Observe(process, sample);
 }
 
 bool Symbolizer::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {
-  CaughtUp& state = caught_up_[process.key];
+  main_loop_.Check();
+  CaughtUp& state = caught_up_.Of(process);
   if (state.iteration == now && state.mapping_generation == process.mappings.generation()) {
     if (state.complete_until >= time) return true;
     if (!state.complete) return false;  // it got no further, and is asked once an iteration only
   }
   MonotonicTime complete_until = MonotonicTime::Max();
-  for (FrameSource* source : sources_) {
+  for (PolledSource* source : polled_) {
     MonotonicTime seen = MonotonicTime::Min();
     for (int round = 0; round < kMaxRounds; ++round) {
       source->Poll(process, now);
@@ -122,17 +133,12 @@ uint64_t Symbolizer::Generation(const Process& process) const {
 }
 
 bool Symbolizer::WantsShortIterations(MonotonicTime now) const {
-  return std::any_of(sources_.begin(), sources_.end(),
-                     [now](const FrameSource* s) { return s->WantsShortIterations(now); });
+  return std::any_of(polled_.begin(), polled_.end(),
+                     [now](const PolledSource* s) { return s->WantsShortIterations(now); });
 }
 
 bool Symbolizer::MayIdle() const {
-  return std::all_of(sources_.begin(), sources_.end(), [](const FrameSource* s) { return s->MayIdle(); });
-}
-
-void Symbolizer::Forget(ProcessKey key) {
-  caught_up_.erase(key);
-  for (FrameSource* source : sources_) source->Forget(key);
+  return std::all_of(polled_.begin(), polled_.end(), [](const PolledSource* s) { return s->MayIdle(); });
 }
 
 }  // namespace clrsampler

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "process/per_process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
 
@@ -18,8 +20,7 @@ namespace clrsampler {
 class Symbolizer {
  public:
   // With sources of lines, frames of the code that these know say their line.
-  Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {})
-      : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames) {}
+  Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {});
 
   // Told of each frame of managed code that Resolve finds: of the frame without its line, and of the one with it.
   using FoundManaged = std::function<void(const FrameQuery& query, FrameId plain, FrameId frame)>;
@@ -27,18 +28,18 @@ class Symbolizer {
 
   Resolution Resolve(const FrameQuery& query);
 
-  // Shows every source a sample as soon as it has arrived.
+  // Shows the sources that observe a sample as soon as it has arrived.
   void Observe(const Process& process, const ObservedSample& sample);
 
-  // Lets every source read what is new for the process, until each has seen everything up to `time` or stops getting
-  // further. `now` is the time of the loop's iteration: within an iteration a process is read once, and again when its
-  // mappings have changed. False: some source did not get that far, and the answers may lack what was written last.
+  // Lets every polled source read what is new for the process, until each has seen everything up to `time` or stops
+  // getting further. `now` is the time of the loop's iteration: within an iteration a process is read once, and again
+  // when its mappings have changed. False: some source did not get that far, and the answers may lack what was written
+  // last.
   bool CatchUp(const Process& process, MonotonicTime time, MonotonicTime now);
 
   uint64_t Generation(const Process& process) const;
   bool WantsShortIterations(MonotonicTime now) const;
   bool MayIdle() const;
-  void Forget(ProcessKey key);
 
  private:
   struct CaughtUp {
@@ -53,10 +54,13 @@ class Symbolizer {
   Resolution Unknown(std::string text, MonotonicTime until);
 
   std::vector<FrameSource*> sources_;
+  std::vector<SampleObserver*> observers_;  // of sources_, as the next
+  std::vector<PolledSource*> polled_;
   std::vector<LineSource*> lines_;
   FrameTable& frames_;
   FoundManaged found_managed_;
-  absl::flat_hash_map<ProcessKey, CaughtUp> caught_up_;
+  PerProcess<CaughtUp> caught_up_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -24,9 +24,11 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   const uint64_t returns = sample.flags >> WIRE_SAMPLE_RETURNS_SHIFT & WIRE_SAMPLE_RETURNS_MASK;
   constexpr size_t kAsyncWords = sizeof(wire_async_object) / sizeof(uint64_t);
   const uint64_t async_objects = sample.flags >> WIRE_SAMPLE_ASYNC_SHIFT & WIRE_SAMPLE_ASYNC_MASK;
+  constexpr size_t kTraceWords = sizeof(wire_trace_context) / sizeof(uint64_t);
+  const bool has_trace = (sample.flags & WIRE_SAMPLE_TRACE) != 0;
   const uint64_t words = uint64_t{sample.kernel_frames} + sample.user_words +
                          uint64_t{sample.snapshots} * kSnapshotWords + returns * kReturnWords +
-                         async_objects * kAsyncWords;
+                         async_objects * kAsyncWords + (has_trace ? kTraceWords : 0);
   if (record.size() < sizeof sample + words * sizeof(uint64_t)) {
     return absl::DataLossError(absl::StrCat("sample record of ", record.size(), " bytes announces ", words, " words"));
   }
@@ -47,6 +49,9 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   static_assert(alignof(wire_async_object) == alignof(uint64_t));
   stack.async_objects_ = {reinterpret_cast<const wire_async_object*>(stack.returns_.data() + returns), async_objects};
 
+  if (has_trace) {
+    stack.trace_ = reinterpret_cast<const wire_trace_context*>(stack.async_objects_.data() + async_objects);
+  }
   stack.bytes_ = record.first(sizeof sample + words * sizeof(uint64_t));
 
   // Walk the steps once, so that ForEachFrame needs no checks.

@@ -46,6 +46,9 @@ class RawStack {
   // The awaiters of what runs, each object once; empty where they were not asked for.
   std::span<const wire_async_object> async_objects() const { return async_objects_; }
 
+  // The ids that the thread published; nullptr: none.
+  const wire_trace_context* trace() const { return trace_; }
+
   // Calls visit(const Frame&) for each step, innermost first, and then gives the tail: the words above the last frame.
   template <typename Visitor>
   std::span<const uint64_t> ForEachFrame(Visitor&& visit) const {
@@ -78,6 +81,7 @@ class RawStack {
   std::span<const wire_code_snapshot> snapshots_;
   std::span<const wire_replaced_return> returns_;
   std::span<const wire_async_object> async_objects_;
+  const wire_trace_context* trace_ = nullptr;
 };
 
 // Puts the true return addresses of a sample into the words that were copied from its stack. `in_trampoline`: the leaf

@@ -36,7 +36,7 @@ const CodeAt* Arm64JitCode::Read(const Process& process, const Mapping& mapping,
     ++counters_.unreadable;
     return nullptr;
   }
-  PerProcess& known = leaves_[process.key];
+  ProcessState& known = leaves_.Of(process);
   if (known.exec_count != process.exec_count || known.by_address.size() >= kMaxLeaves) known.by_address.clear();
   known.exec_count = process.exec_count;
   CodeAt& leaf = known.by_address[address];
@@ -47,13 +47,14 @@ const CodeAt* Arm64JitCode::Read(const Process& process, const Mapping& mapping,
 }
 
 CodeAt Arm64JitCode::At(const FrameQuery& query) {
+  main_loop_.Check();
   const Mapping* mapping = query.mapping;
   if (mapping == nullptr || mapping->kind != MappingKind::kJitMemory || !is_dotnet_(query.process.key)) return {};
   if (MayBeLeaf(query.lookup_address)) {
-    const auto known = leaves_.find(query.process.key);
-    if (known != leaves_.end() && known->second.exec_count == query.process.exec_count) {
-      const auto leaf = known->second.by_address.find(query.lookup_address);
-      if (leaf != known->second.by_address.end()) return leaf->second;
+    const ProcessState* const known = leaves_.Find(query.process.key);
+    if (known != nullptr && known->exec_count == query.process.exec_count) {
+      const auto leaf = known->by_address.find(query.lookup_address);
+      if (leaf != known->by_address.end()) return leaf->second;
     }
     if (const CodeAt* leaf = Read(query.process, *mapping, query.lookup_address)) return *leaf;
   }
@@ -61,6 +62,7 @@ CodeAt Arm64JitCode::At(const FrameQuery& query) {
 }
 
 void Arm64JitCode::Observe(const Process& process, const ObservedSample& sample) {
+  main_loop_.Check();
   if (sample.addresses.empty() || !MayBeLeaf(sample.addresses.front())) return;
   const Mapping* mapping = process.mappings.Find(sample.addresses.front());
   if (mapping == nullptr || mapping->kind != MappingKind::kJitMemory || !is_dotnet_(process.key)) return;

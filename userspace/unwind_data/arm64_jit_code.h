@@ -10,7 +10,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "clr/r2r_memory_images.h"
+#include "process/per_process.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "unwind/code_finder.h"
 
@@ -33,14 +35,13 @@ class Arm64JitCode {
   CodeAt At(const FrameQuery& query);
   // To be called when a sample arrives, after the source of names that finds the runtime has seen it.
   void Observe(const Process& process, const ObservedSample& sample);
-  void Forget(ProcessKey key) { leaves_.erase(key); }
 
   const Arm64JitCodeCounters& counters() const { return counters_; }
 
  private:
   static constexpr size_t kMaxLeaves = 16'384;  // of one process; 3 MB
 
-  struct PerProcess {
+  struct ProcessState {
     uint32_t exec_count = 0;
     absl::flat_hash_map<uint64_t, CodeAt> by_address;  // as of the last sample there: code may be freed and replaced
   };
@@ -48,8 +49,9 @@ class Arm64JitCode {
 
   ReadMemory read_memory_;
   std::function<bool(ProcessKey)> is_dotnet_;
-  absl::flat_hash_map<ProcessKey, PerProcess> leaves_;
+  PerProcess<ProcessState> leaves_;
   Arm64JitCodeCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -157,10 +157,11 @@ std::optional<VirtualAddress> ElfUnwindData::PlaceIn(const Image& image, const M
 }
 
 CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address) {
+  main_loop_.Check();
   CodeAt code;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return code;
   if (address < mapping.start || address >= mapping.end) return code;
-  MappedImage& known = known_.Of(process.key, mapping);
+  MappedImage& known = known_.Of(process, mapping);
   if (known.state == MappedImage::State::kForeign) return code;
   code.kind = CodeKind::kNative;
   if (known.state == MappedImage::State::kUnusable) return code;

@@ -17,6 +17,7 @@
 #include "process/by_mapping.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/debug_file.h"
 #include "unwind/code_finder.h"
 
@@ -73,7 +74,6 @@ class ElfUnwindData {
   CodeAt Find(const Process& process, const Mapping& mapping, uint64_t address);
 
   // The process has ended or called exec.
-  void Forget(ProcessKey key) { known_.Forget(key); }
 
   const Counters& counters() const { return counters_; }
   size_t heap_bytes() const;
@@ -117,6 +117,7 @@ class ElfUnwindData {
   using Sources = std::pair<const ImageFile*, const ImageFile*>;
   absl::flat_hash_map<Sources, std::shared_ptr<Image>> by_sources_;
   ByMapping<MappedImage> known_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -150,10 +150,8 @@ JitUnwindData::JitUnwindData(RuntimeFinder runtime_of, const Clock& clock)
 
 JitUnwindData::~JitUnwindData() = default;
 
-void JitUnwindData::Forget(ProcessKey key) { states_.erase(key); }
-
 JitUnwindData::ProcessState& JitUnwindData::TargetOf(const Process& process) {
-  std::unique_ptr<ProcessState>& state = states_[process.key];
+  std::unique_ptr<ProcessState>& state = states_.Of(process);
   if (state == nullptr) state = std::make_unique<ProcessState>();
   if (std::exchange(state->exec_count, process.exec_count) != process.exec_count) state->Clear();
   if (state->methods >= kMaxMethods || state->stubs.size() + state->unclaimed.size() >= kMaxStubs ||
@@ -165,6 +163,7 @@ JitUnwindData::ProcessState& JitUnwindData::TargetOf(const Process& process) {
 }
 
 void JitUnwindData::Observe(const Process& process, const ObservedSample& sample) {
+  main_loop_.Check();
   if (!IsReadable(process)) return;
   RuntimeMemory* runtime = runtime_of_(process.key);
   if (runtime == nullptr) return;
@@ -375,6 +374,7 @@ std::optional<CodeAt> JitUnwindData::Answer(ProcessState& state, uint64_t addres
 }
 
 CodeAt JitUnwindData::At(const FrameQuery& query) {
+  main_loop_.Check();
   if (!MayBeJitMemory(query.mapping)) return {};
   const uint64_t address = query.lookup_address;
   ProcessState& state = TargetOf(query.process);

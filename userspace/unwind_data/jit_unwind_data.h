@@ -22,7 +22,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "clr/memory/runtime_memory.h"
 #include "os/clock.h"
+#include "process/per_process.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "unwind/code_finder.h"
 
@@ -51,7 +53,6 @@ class JitUnwindData {
   CodeAt At(const FrameQuery& query);
   // To be called when a sample arrives, after the source of names that finds the runtime has seen it.
   void Observe(const Process& process, const ObservedSample& sample);
-  void Forget(ProcessKey key);
 
   const JitUnwindCounters& counters() const { return counters_; }
   size_t heap_bytes() const;
@@ -72,8 +73,9 @@ class JitUnwindData {
 
   RuntimeFinder runtime_of_;
   const Clock& clock_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
+  PerProcess<std::unique_ptr<ProcessState>> states_;
   JitUnwindCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -5,7 +5,8 @@
 namespace clrsampler {
 
 CodeFinder& ProcessCode::For(const Process& process, MonotonicTime time) {
-  std::unique_ptr<ProcessState>& state = states_[process.key];
+  main_loop_.Check();
+  std::unique_ptr<ProcessState>& state = states_.Of(process);
   if (state == nullptr) state = std::make_unique<ProcessState>();
   // Code that was dropped there for want of room must not live on in here.
   if (state->exec_count != process.exec_count || state->jit_cleared != jit_.counters().cleared) {
@@ -78,6 +79,7 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
 }
 
 void ProcessCode::Observe(const Process& process, const ObservedSample& sample) {
+  main_loop_.Check();
   For(process, sample.time);
   fresh_.clear();
   for (const uint64_t address : sample.addresses) {
@@ -88,14 +90,6 @@ void ProcessCode::Observe(const Process& process, const ObservedSample& sample) 
   r2r_.Observe(process, fresh);
   jit_.Observe(process, fresh);
   if (arm64_ != nullptr) arm64_->Observe(process, fresh);
-}
-
-void ProcessCode::Forget(ProcessKey key) {
-  states_.erase(key);
-  r2r_.Forget(key);
-  jit_.Forget(key);
-  if (arm64_ != nullptr) arm64_->Forget(key);
-  elf_.Forget(key);
 }
 
 size_t ProcessCode::heap_bytes() const {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "process/per_process.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "unwind/code_finder.h"
 #include "unwind_data/arm64_jit_code.h"
@@ -46,8 +48,6 @@ class ProcessCode {
 
   // A sample that has just arrived: what is in memory only is read while it is there.
   void Observe(const Process& process, const ObservedSample& sample);
-
-  void Forget(ProcessKey key);
 
   // The bytes of all that is kept to unwind stacks, here and in the three.
   size_t heap_bytes() const;
@@ -98,9 +98,10 @@ class ProcessCode {
   ElfUnwindData& elf_;
   Arm64JitCode* arm64_;
   std::function<bool(ProcessKey)> omits_frames_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
+  PerProcess<std::unique_ptr<ProcessState>> states_;
   Finder finder_{*this};
   std::vector<uint64_t> fresh_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -35,6 +35,7 @@ R2rUnwindData::R2rUnwindData(R2rMethods* methods, ReadMemory read_memory)
     : methods_(methods), read_memory_(std::move(read_memory)) {}
 
 CodeAt R2rUnwindData::At(const FrameQuery& query) {
+  main_loop_.Check();
   CodeAt answer;
   const std::optional<R2rMethods::Code> code = methods_->CodeAt(query);
   const PeMachine machine = code ? code->image->pe().machine() : PeMachine::kOther;
@@ -44,8 +45,8 @@ CodeAt R2rUnwindData::At(const FrameQuery& query) {
     return answer;
   }
   if (machine == PeMachine::kArm64) return OnArm64(query, *code);
-  PerProcess& process = processes_[query.process.key];
-  if (process.functions.size() >= kMaxFunctions) process = PerProcess();
+  ProcessState& process = states_.Of(query.process);
+  if (process.functions.size() >= kMaxFunctions) process = ProcessState();
   Known& known = process.functions[code->address + code->function->begin];
   if (known.index != code->function->index || !IsSame(known.content, code->content)) {
     known = Known();
@@ -105,7 +106,7 @@ std::shared_ptr<const ManagedFunction> R2rUnwindData::FromFile(const R2rMethods:
 }
 
 std::shared_ptr<const ManagedFunction> R2rUnwindData::FromMemory(const Process& process, const R2rMethods::Code& code,
-                                                                 PerProcess& known, bool& unreadable) {
+                                                                 ProcessState& known, bool& unreadable) {
   // The code there may be another program's by now.
   if (!read_memory_ || process.exited != MonotonicTime::Max() || process.exec_announced != MonotonicTime::Max()) {
     unreadable = true;
@@ -134,6 +135,7 @@ std::shared_ptr<const ManagedFunction> R2rUnwindData::FromMemory(const Process& 
 }
 
 void R2rUnwindData::Observe(const Process& process, const ObservedSample& sample) {
+  main_loop_.Check();
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
   for (const uint64_t address : sample.addresses) {
     const Mapping* mapping = process.mappings.Find(address);
@@ -145,7 +147,7 @@ void R2rUnwindData::Observe(const Process& process, const ObservedSample& sample
 
 size_t R2rUnwindData::heap_bytes() const {
   size_t bytes = 0;
-  for (const auto& [key, process] : processes_) {
+  for (const auto& [key, process] : states_) {
     bytes += process.functions.capacity() * (sizeof(std::pair<const uint64_t, Known>) + 1) + process.copied_bytes;
     for (const auto& [begin, known] : process.functions) {
       if (known.function != nullptr) bytes += known.function->heap_bytes();

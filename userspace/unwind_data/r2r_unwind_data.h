@@ -10,7 +10,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "clr/r2r_memory_images.h"
 #include "clr/r2r_methods.h"
+#include "process/per_process.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "unwind/code_finder.h"
 
@@ -32,7 +34,6 @@ class R2rUnwindData {
   CodeAt At(const FrameQuery& query);
   // To be called when a sample arrives, while its process is still there. `process` is as of the last handled event.
   void Observe(const Process& process, const ObservedSample& sample);
-  void Forget(ProcessKey key) { processes_.erase(key); }
 
   const R2rUnwindCounters& counters() const { return counters_; }
   size_t heap_bytes() const;
@@ -43,7 +44,7 @@ class R2rUnwindData {
     uint32_t index = 0;                               // of the function
     std::shared_ptr<const ManagedFunction> function;  // nullptr: its unwind data is damaged
   };
-  struct PerProcess {
+  struct ProcessState {
     absl::flat_hash_map<uint64_t, Known> functions;  // by begin
     uint64_t copied_bytes = 0;
   };
@@ -51,12 +52,13 @@ class R2rUnwindData {
   CodeAt OnArm64(const FrameQuery& query, const R2rMethods::Code& code);
   std::shared_ptr<const ManagedFunction> FromFile(const R2rMethods::Code& code);
   std::shared_ptr<const ManagedFunction> FromMemory(const Process& process, const R2rMethods::Code& code,
-                                                    PerProcess& known, bool& unreadable);
+                                                    ProcessState& known, bool& unreadable);
 
   R2rMethods* methods_;
   ReadMemory read_memory_;
-  absl::flat_hash_map<ProcessKey, PerProcess> processes_;
+  PerProcess<ProcessState> states_;
   R2rUnwindCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

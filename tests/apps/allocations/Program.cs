@@ -2,8 +2,8 @@
 //
 //   allocations MEGABYTES_A_SECOND [THREADS]
 //
-// 0: as fast as it can. A number of seconds on standard input has it allocate for that long, and answer with a line of
-// JSON: what was allocated meanwhile, by GC.GetTotalAllocatedBytes(precise) and by the program's own sum of each method,
+// 0: as fast as it can. A number of seconds on standard input has it allocate for that long, and answer with a line of JSON.
+// The line has what was allocated meanwhile, by GC.GetTotalAllocatedBytes(precise) and by the program's own sum of each method,
 // and how many seconds it took. The end of the input ends it.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;

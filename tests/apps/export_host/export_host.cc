@@ -6,8 +6,8 @@
 //                           [--otlp URL] [--otlp-by process] [--otlp-header HEADER] [--otlp-ca FILE]
 //                           [--otlp-bytes N] [--otlp-seconds N]
 //
-// Prints "listening on ADDRESS" when it does, makes a window every N ms (1000), with N more processes in each that live
-// in that window only and N that stay, and ends when its input ends or with SIGTERM.
+// It prints "listening on ADDRESS" when it does. It makes a window every N ms (1000), with N processes that live in
+// that window only and N that stay. It ends when its input ends, or with SIGTERM.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-// Functions whose stacks are full of what looks like frames, for tests/e2e/hostile_stacks_live_test.py: return
-// addresses of functions that call nobody here (decoys), pairs of frame pointer and return address, pairs that lead to
-// themselves and to each other. Built twice: with unwind data, with which nothing of it may be shown, and without,
-// where what is shown must be in doubt.
+// Functions whose stacks are full of what looks like frames, for tests/e2e/hostile_stacks_live_test.py. There are
+// return addresses of functions that call nobody here (decoys). There are pairs of frame pointer and return address,
+// some of which lead to themselves and to each other. Built twice: with unwind data, with which nothing of it may be
+// shown, and without, where what is shown must be in doubt.
 #include <stdint.h>
 
 #ifndef NAME

@@ -1,7 +1,7 @@
-// A process that looks like .NET and lies: it has the real libcoreclr.so loaded, runs code in memory of the name that
-// the runtime's heaps have, and keeps writing nonsense where a debugger would begin to read: the table for debuggers,
-// what it points to, and what that points to. Pointers lead in circles, to the kernel, to nowhere, into code, one byte
-// beside things, and change while they are followed.
+// A process that looks like .NET and lies. It has the real libcoreclr.so loaded, and runs code in memory of the name
+// that the runtime's heaps have. It keeps writing nonsense where a debugger would begin to read: the table for
+// debuggers, and two levels of what it points to. Pointers lead in circles, to the kernel, to nowhere, into code, one
+// byte beside things, and change while they are followed.
 //
 //   hostile_runtime LIBCORECLR SECONDS
 #include <dlfcn.h>

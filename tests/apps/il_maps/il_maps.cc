@@ -70,7 +70,7 @@ struct Question {
   std::optional<uint32_t> return_offset;
 };
 
-// What is printed of the debug information at `info`. Its heads are joined as they follow each other.
+// The text that is printed of the debug information at `info`. Its heads are joined as they follow each other.
 absl::StatusOr<std::string> MapAt(const Target& target, DebugInfoFormat format, uint64_t info,
                                   const Question& question) {
   DebugInfoPlace place;

@@ -12,12 +12,12 @@ namespace OracleNames;
 // The third form prints the managed threads' stacks as the library walks them, leaf first, one line of tab-separated text per frame:
 //   tid  ip  sp  kind(managed|stub|runtime)  type  method
 // where kind `runtime` is no code but a marker that the runtime keeps on the stack, and named in the column of the method. With `each` it does so
-// for each line of its input, and ends the answer with an empty line: the process may run on in between. The second form prints addresses: random ones inside the code heaps of the JIT, of those that lie in the active version of a method (of
-// others the library does not know the end, and it names what follows them too). So the program under test does not choose what it is to
-// name. The first form:
+// for each line of its input, and ends the answer with an empty line. The process may run on in between. The second form prints addresses, so
+// that the program under test does not choose what it is to name. They are random ones inside the code heaps of the JIT, of those that lie in
+// the active version of a method. The library does not know the end of others, and it names what follows them too. The first form:
 //
-// What ClrMD, that is Microsoft's own debugger library (the DAC that ships with the target's runtime), says about code addresses (hex, one a
-// line). One line of tab-separated text per address, in the order of the input:
+// The answers of ClrMD about code addresses (hex, one a line). ClrMD is Microsoft's own debugger library (the DAC that ships with the target's
+// runtime). One line of tab-separated text per address, in the order of the input:
 //   address  kind(jit|r2r|none)  type  method  module  token  start  size  exact(1|0)  signature
 // Type and method are in the runtime's notation without assembly names: `Ns.Outer`1+Inner[System.Int32]`, `Gen[System.String]`. They are
 // taken apart with the method's name as the metadata has it; exact = 0 where no metadata could be read, so that the split is a guess.
@@ -27,7 +27,7 @@ namespace OracleNames;
 // IL is the number that the runtime has there, below 0 where no instruction stands. NATIVE is the offset from where the method begins; of
 // a generic method there are entries of other instances too, whose offsets lie outside the body.
 // The methods are those of all types that the modules define or that objects on the heap have.
-// The target is not stopped: whoever wants answers of one moment stops it (SIGSTOP) before. Ends with 3 when no runtime is found.
+// The target is not stopped: a caller that wants answers of one moment stops it (SIGSTOP) before. Ends with 3 when no runtime is found.
 static class Program
 {
     static int Main(string[] args)

@@ -7,8 +7,8 @@ namespace OraclePdb;
 
 // oracle_pdb FILE...
 //
-// What System.Reflection.Metadata reads of portable PDBs and of assemblies with one inside: one fact a line, columns separated by tabs, and an
-// empty line behind each file. tests/unit/formats/pdb/pdb_text.h prints the same of our reader.
+// Prints what System.Reflection.Metadata reads of portable PDBs and of assemblies with one inside. It has one fact a line, columns separated by
+// tabs, and an empty line behind each file. tests/unit/formats/pdb/pdb_text.h prints the same of our reader.
 static class Program
 {
     static readonly Guid Sha1 = new("ff1816ec-aa5e-4d10-87f7-6f4963833460");

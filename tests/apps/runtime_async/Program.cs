@@ -12,7 +12,7 @@ interface ICart
     Task<int> PriceAsync(int item);
 }
 
-// People wrote a method that returns a task; whoever awaits it through the interface calls a thunk.
+// People wrote a method that returns a task; a caller that awaits it through the interface calls a thunk.
 sealed class Cart : ICart
 {
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -7,6 +7,7 @@ using System.Linq.Expressions;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Text.Json;
 using System.Text.RegularExpressions;
 
@@ -26,13 +27,17 @@ public static class Prices
     }
 }
 
-// The runtime clears a large array while no thread in it can be stopped.
-public static class Cache
+// The runtime can't stop a thread in native code that is called like that.
+public static unsafe class Cache
 {
-    static byte[]? pages;
+    const int Bytes = 64 << 20;
+    static readonly void* pages = NativeMemory.Alloc(Bytes);
+
+    [DllImport("libc"), SuppressGCTransition]
+    static extern void* memset(void* memory, int value, nuint bytes);
 
     [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
-    public static void Rebuild() => pages = new byte[64 << 20];
+    public static void Rebuild() => memset(pages, 1, Bytes);
 }
 
 public static class Cleaner

@@ -168,7 +168,7 @@ sealed class Goes7 : IGoes { [MethodImpl(MethodImplOptions.NoInlining)] public l
 sealed class Goes8 : IGoes { [MethodImpl(MethodImplOptions.NoInlining)] public long Go(long n) => Burner.Burn(n) + 8; }
 
 // Tail calls: as a jump, and by the runtime's helper where the target's arguments do not fit into the caller's. Made of IL, where `tail.` can be
-// written and is never ignored. What has jumped away is not on the stack.
+// written and is never ignored. A method that has jumped away is not on the stack.
 static class TailCalls
 {
     const MethodImplOptions No = MethodImplOptions.NoInlining;

@@ -2,8 +2,8 @@ using System.Runtime.CompilerServices;
 
 namespace Shapes;
 
-// Chains of 2, 5, 10, 20 and 40 methods, in five forms by turns: without a frame, with a frame pointer (a call in a loop), with many saved
-// registers, with an array in the frame, and with arguments on the stack. Which compiler made them (tiers, ready-to-run) is the environment's choice.
+// Chains of 2, 5, 10, 20 and 40 methods, in five forms by turns. A method has no frame, a frame pointer (a call in a loop), many saved registers,
+// an array in the frame, or arguments on the stack. The environment chooses which compiler made them (tiers, ready-to-run).
 static unsafe class Chains
 {
     const MethodImplOptions No = MethodImplOptions.NoInlining;

@@ -8,7 +8,7 @@ namespace Shapes;
 //
 // Each mode calls through one shape of frames again and again. The first line, `chains {...}` (JSON), says which stacks there can be, from the
 // root of a thread's own code to the leaf; then come `ready PID`, and `truth {...}` at the end. tests/e2e/stack_truth.py explains the notation and
-// judges profiles by it. A program's word is only as good as its compiler leaves it: every method is NoInlining, does something with the result
+// judges profiles by it. A program's word is only as good as its compiler leaves it. So every method is NoInlining, does something with the result
 // of a call behind it (or it would be a tail call), and has a name of its own. No code of this program but the chains runs while it is sampled.
 static class Program
 {
@@ -57,7 +57,7 @@ static class Program
         return 0;
     }
 
-    // What a mode counts: exceptions thrown, for example.
+    // The events that a mode counts: exceptions thrown, for example.
     public static long Rounds;
 
     static void UseNative(string path) => NativeLibrary.SetDllImportResolver(Assembly.GetExecutingAssembly(), (name, _, _) =>

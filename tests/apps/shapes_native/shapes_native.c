@@ -1,4 +1,4 @@
-// What tests/apps/shapes and tests/apps/workload call: functions without frame pointers that burn CPU time or call
+// Functions that tests/apps/shapes and tests/apps/workload call. They have no frame pointers, and burn CPU time or call
 // back. Each has its own symbol in the table, and does something behind each call, so that none becomes a jump.
 #include <pthread.h>
 #include <stdint.h>

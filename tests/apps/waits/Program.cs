@@ -7,8 +7,8 @@
 //   waits deadlock
 //   waits suspensions
 //
-// Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long, and the
-// program answers with a line of JSON: for each site the waits, the nanoseconds spent in them, and the name of the
+// Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long. The program
+// answers with a line of JSON: for each site the waits, the nanoseconds spent in them, and the name of the
 // thread that ends them. The end of the input ends it. BURNERS threads compute all the time, so that others wait for a CPU.
 // The pool's workers wait in the second form for tasks that need a worker, or for little, or compute; until the input ends.
 // "service": Services.cs. "faults": each line of the input has the pages of FILE read
@@ -22,7 +22,7 @@ using System.Text.Json;
 
 namespace Waits;
 
-// What a thread of a site has measured.
+// The measurements of a thread of a site.
 public sealed class Site(string method, string kind, string waker)
 {
     public string Method { get; } = method;
@@ -215,7 +215,7 @@ public static class Program
             foreach (Thread thread in threads) thread.Start();
             Thread.Sleep(TimeSpan.FromSeconds(double.Parse(line)));
             running = false;
-            // What waits for another that has ended already is let go.
+            // A thread that waits for another that has ended already is let go.
             while (threads.Exists(thread => !thread.Join(PauseMs)))
             {
                 completion.TrySetResult();

@@ -16,7 +16,7 @@ public static class Services
         return await Task.Run(() => 1);
     }
 
-    // What another work item of the pool does, a little later.
+    // Another work item of the pool does this, a little later.
     static void Later(Action action) => Task.Delay(20).ContinueWith(_ => action());
 
     [MethodImpl(MethodImplOptions.NoInlining)]

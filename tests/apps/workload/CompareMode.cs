@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Workload;
 
-// A program to compare recordings of: everyday work, and beside it methods of known cost. All that changes is what SIGUSR1 changes: one of
+// A program to compare recordings of: everyday work, and beside it methods of known cost. Only SIGUSR1 changes what it does. One of
 // these methods takes --more percent longer from the first one on, and as long as before from the next one on.
 static class CompareMode
 {
@@ -19,8 +19,8 @@ static class CompareMode
             context.Cancel = true;
             s_priceSteps = s_priceSteps == Steps ? Steps * (100 + options.More) / 100 : Steps;
         });
-        // Below a millisecond: the loop that calls this is compiled to its end after a thousand turns, and the callers of what is
-        // recorded shall no longer change by then.
+        // Below a millisecond: the loop that calls this is compiled to its end after a thousand turns. From then on
+        // the callers of what is recorded shall stay the same.
         Loops.Run(options, seed => (seed % 3) switch
         {
             0 => Loops.Json(seed, 5),

@@ -31,8 +31,8 @@ static class GenerationMode
 
     public static void RunDynamicMethods(Options options) => Run(options, RunDynamic);
 
-    // CoreCLR hands out the 2 GB that it reserved for code from bottom to top and takes nothing back: a collectible context uses 128 KB of
-    // them, and the first address came again after 16,090 to 16,120 loads (8.0.30, 9.0.19, 10.0.14, with and without W^X). From then on code memory comes
+    // CoreCLR hands out the 2 GB that it reserved for code from bottom to top and takes nothing back. A collectible context uses 128 KB of
+    // them. The first address came again after 16,090 to 16,120 loads (8.0.30, 9.0.19, 10.0.14, with and without W^X). From then on code memory comes
     // from mmap, which gives out at once what was freed, and every load gets the addresses of the one before. Mapped images lie in the same
     // 2 GB. So instead of loading 16,000 contexts this maps the largest image of the framework, 8 MB, again and again.
     static void UseUpExecutableRange()
@@ -77,7 +77,7 @@ static class GenerationMode
         Type type = assembly.GetType("Plugin." + name)!;
         long begin = Clock.MonotonicNs();
         Func<int, int, long> Method(string method) => type.GetMethod(method)!.CreateDelegate<Func<int, int, long>>();
-        // Which method is compiled first decides its place in the heap.
+        // The method that is compiled first decides its place in the heap.
         if (generation % 2 == 1) Method("Inner" + name)(1, 1);
         if (generation % 3 == 1) Method("Middle" + name)(1, 1);
         Time(generation, begin, type.GetMethod("Outer" + name)!.CreateDelegate<Func<int, long>>(), log);

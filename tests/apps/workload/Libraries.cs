@@ -34,7 +34,7 @@ static class Libraries
         return secret[seed % secret.Length] + (key.VerifyData(hash, signature, HashAlgorithmName.SHA256) ? 1 : 0);
     }
 
-    // The project asks for no cultures; whoever does so before the first use of one gets them.
+    // The project asks for no cultures. A mode that calls this before the first use of one gets them.
     public static void UseCultures() => AppContext.SetSwitch("System.Globalization.Invariant", false);
 
     public static void RunIcu(Options options)

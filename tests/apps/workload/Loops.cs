@@ -123,7 +123,7 @@ static class Loops
         return kept.Count;
     }
 
-    // What the runtime's hooks are hit most by: with two threads on two CPUs some 1,000 collections and 5,000 compilations a second.
+    // The runtime's hooks are hit most by this: with two threads on two CPUs some 1,000 collections and 5,000 compilations a second.
     public static long Storm(int seed)
     {
         GC.Collect(0);
@@ -186,7 +186,7 @@ static class Loops
     }
 }
 
-// What the first second of a service looks like: much framework code once, so most managed frames are ready-to-run code.
+// The first second of a service looks like this: much framework code once, so most managed frames are ready-to-run code.
 static class StartupMode
 {
     public static void Run(Options options)

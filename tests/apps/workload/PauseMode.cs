@@ -132,7 +132,7 @@ static class PauseMode
         if (info.Index > s_first) s_seen.TryAdd(info.Index, (info.Generation, info.Concurrent, induced, (long)info.PauseDurations[0].TotalNanoseconds));
     }
 
-    // Who is delayed by whom.
+    // Threads that are delayed, and those that delay them.
 
     const string Library = "shapes_native";
     const long SpinNs = 20_000_000;

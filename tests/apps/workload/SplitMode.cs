@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 namespace Workload;
 
 // One thread alternates between three call chains, five methods deep, in bursts of a few milliseconds: about 50, 30 and 20 % of its
-// CPU time. The thread's CPU clock around each burst gives the truth. Every method of a chain loops and so keeps a frame pointer, and
+// CPU time. The thread's CPU clock around each burst gives the truth. Every method of a chain loops and so keeps a frame pointer.
 // AggressiveOptimization compiles it once (an on-stack replacement would cut frame-pointer chains).
 static class SplitMode
 {

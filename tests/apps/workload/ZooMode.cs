@@ -5,8 +5,8 @@ using System.Runtime.Loader;
 
 namespace Workload;
 
-// Everything that has a name of its own kind: the types of tests/apps/zoo in the default context, loaded from bytes, and in collectible
-// contexts from a path and from a stream; assemblies, types and methods made by Reflection.Emit; dynamic methods.
+// Everything that has a name of its own kind. The types of tests/apps/zoo are in the default context, loaded from bytes, and in collectible
+// contexts from a path and from a stream. There are assemblies, types and methods made by Reflection.Emit, and dynamic methods.
 static class ZooMode
 {
     static long s_sum;
@@ -34,7 +34,7 @@ static class ZooMode
         Console.WriteLine($"truth {{\"checksum\":{s_sum & 1}}}");
     }
 
-    // The file beside the program; in a single-file program there is none, and a deleted one has to do.
+    // The file beside the program. A single-file program has none, so a deleted one has to do.
     static Assembly FromPath(byte[] image)
     {
         var context = new AssemblyLoadContext("zoo from a path", isCollectible: true);
@@ -74,7 +74,7 @@ static class ZooMode
         il.Emit(OpCodes.Ret);
     }
 
-    // A type, a type nested in it, and a generic method, so that the runtime's own copy of the metadata has rows of each kind.
+    // A type, a type nested in it, and a generic method. So the runtime's own copy of the metadata has rows of each kind.
     static Func<int, int> Emitted(string name, AssemblyBuilderAccess access)
     {
         ModuleBuilder module = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Emitted" + name), access).DefineDynamicModule("m");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the files of this folder again: debug information of compiled bodies, and what the runtime itself says that it means.
 
-Each line is a body: bytes of its code, the bytes before its map, the map, and pairs of IL and native offset as the runtime tells them
-(tests/e2e/rundown.py). Needs the target il_maps of the build folder that CLRSAMPLER_BUILD_DIR names.
+Each line is a body: bytes of its code, the bytes before its map, the map, and pairs. A pair is an IL offset and a native one, as the runtime
+tells them (tests/e2e/rundown.py). Needs the target il_maps of the build folder that CLRSAMPLER_BUILD_DIR names.
 """
 import os
 import random

@@ -3,8 +3,8 @@
 
 usage: make.py FOLDER      a checkout of google/perfetto; needs protoc, and python3-protobuf of Debian
 
-The files of FILES are kept with all their messages, and of those every field whose type lies in these files. What a trace has beside that
-has no field, so a reader finds it among the unknown ones.
+The files of FILES are kept with all their messages, and of those every field whose type lies in these files. Anything else in a
+trace has no field, so a reader finds it among the unknown ones.
 """
 import os
 import subprocess

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-// What the helpers find; all of the test's.
+// The memory that the helpers find; all of the test's.
 struct host_bpf {
   void* memory;
   bool (*read)(void* memory, __u64 address, void* into, size_t bytes);

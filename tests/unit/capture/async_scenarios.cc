@@ -1,4 +1,5 @@
-// Who awaits what runs: objects of a made-up runtime, which a process holds in its memory and points to from its stack.
+// Awaiters of running code: objects of a made-up runtime, which a process holds in its memory and points to from its
+// stack.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -141,7 +142,7 @@ wire_async_object CopyOf(const Object& object, uint64_t marks = 0, uint64_t susp
   return copy;
 }
 
-// What the sampler has to copy, by address.
+// The words that the sampler has to copy, by address.
 std::vector<wire_async_object> ChainOf(const Heap& heap, bool runtime_async) {
   std::vector<wire_async_object> chain{CopyOf(heap.box, runtime_async ? 0 : WIRE_ASYNC_ROOT), CopyOf(heap.task),
                                        CopyOf(heap.await), CopyOf(heap.action), CopyOf(heap.outer)};

@@ -77,7 +77,7 @@ TEST_F(CpuPulseTest, AClockOfOneHertzIsNoSilence) {
   }
 }
 
-// Whoever stood still himself has seen nothing meanwhile.
+// A thread that stood still itself has seen nothing meanwhile.
 TEST_F(CpuPulseTest, OneLongTimeBetweenTwoCallsProvesNothing) {
   const std::vector<uint64_t> hits = {7, 0, 9};
   EXPECT_THAT(Look(hits), IsEmpty());

@@ -218,8 +218,8 @@ absl::Status GoesOnWhereTheFramePointerHoldsData(ScenarioSetting& setting) {
   for (const DecodedSample& sample : recording->samples) {
     if ((sample.head.flags & WIRE_SAMPLE_IN_KERNEL) != 0) continue;
     ++user;
-    // Which of the pointers it follows is not said: calls from before have left theirs. The words of all frames must be
-    // there.
+    // The test does not say which of the pointers it follows: calls from before have left theirs. The words of all
+    // frames must be there.
     const auto has = [&](uint64_t word) {
       return std::find(sample.user_words.begin(), sample.user_words.end(), word) != sample.user_words.end();
     };
@@ -611,7 +611,7 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
   return Expect(on_second > 20, on_second, " samples of the CPU that came back");
 }
 
-// What hooks sit on: as a runtime's functions are called, with arguments in registers. Not inlined, not merged.
+// The functions that hooks sit on: called as a runtime's are, with arguments in registers. Not inlined, not merged.
 extern "C" __attribute__((noinline, used)) uint64_t HookedCall(uint64_t first, uint64_t second, uint64_t third) {
   asm volatile("" : "+r"(first), "+r"(second), "+r"(third)::"memory");
   return first + second + third;
@@ -708,7 +708,7 @@ extern "C" __attribute__((noinline, used)) uint64_t HookedSuspend(uint64_t reaso
   return reason;
 }
 
-// Of the arguments of HookedCall, by the calling convention and DWARF's numbers of registers.
+// The places of HookedCall's arguments, by the calling convention and DWARF's numbers of registers.
 uint64_t CookieOfArguments() {
 #if defined(__x86_64__)
   constexpr uint64_t kFirst = 5, kThird = 1;
@@ -793,7 +793,8 @@ absl::Status AllocationsAreSummedUp(ScenarioSetting& setting) {
                                counters.hook_summed == kCalls - seen.records,
                            counters.hook_hits, " hits, ", counters.hook_sent, " sent, ", counters.hook_summed,
                            " summed"));
-    // In calmer times each hit is sent. What was allocated before a suspension has no type: it may have moved.
+    // In calmer times each hit is sent. An object that was allocated before a suspension has no type: it may have
+    // moved.
     for (int i = 0; i < 20; ++i) {
       Sleep(0.011);
       HookedCall(kBytes, kLargeHeap, reinterpret_cast<uint64_t>(&object));
@@ -826,8 +827,8 @@ class OnOneCpu {
   cpu_set_t before_{};
 };
 
-// Of the second of two bursts: what the first one taught its CPU is what the second is paced by. Both are longer than a
-// few windows of that pace, which are 10 ms.
+// Looks at the second of two bursts. The first one taught its CPU the pace of the second. Both are longer than a few
+// windows of that pace, which are 10 ms.
 absl::StatusOr<uint64_t> SentInASecondBurst(const SamplerOptions& options) {
   const OnOneCpu on_one_cpu;
   constexpr uint64_t kFirst = 40'000, kSecond = 100'000, kBytes = 110'000;
@@ -859,7 +860,8 @@ absl::Status AllocationsAreThinned(ScenarioSetting& setting) {
   return Expect(*usual >= 15 && *thinned < *usual / 3, *thinned, " of ", *usual, " are left");
 }
 
-// What a runtime of .NET 9 or newer knows of an exception, at the distances from the frame iterator that wire.h has.
+// The knowledge that a runtime of .NET 9 or newer has of an exception, at the distances from the frame iterator that
+// wire.h has.
 class MadeUpException {
  public:
   MadeUpException(uint8_t kind, uint8_t pass, const std::byte* context, const std::byte* fault) {
@@ -968,7 +970,7 @@ absl::Status ExceptionsHaveTheirThrower(ScenarioSetting& setting) {
       counters.hook_hits, " hits, ", counters.hook_summed, " summed, ", counters.hook_sent, " sent");
 }
 
-// Of a process whose first thread is gone the others are seen all the same.
+// The other threads of a process whose first thread is gone are seen all the same.
 absl::Status HooksSeeAProcessWithoutItsFirstThread(ScenarioSetting& setting) {
   constexpr uint64_t kCalls = 50;
   int start[2], done[2];
@@ -1156,6 +1158,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
+      {"ThreadsAreToldWithTheirCreator", ThreadsAreToldWithTheirCreator},
       {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},
       {"ExceptionsHaveTheirThrower", ExceptionsHaveTheirThrower},

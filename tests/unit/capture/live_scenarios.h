@@ -1,5 +1,5 @@
-// What the capture library must do on a real kernel; run by sampler_live_test here and by capture_selftest in the
-// virtual machines of tools/kernel_matrix. Each returns OK, or what was wrong.
+// The behaviour that the capture library must have on a real kernel. sampler_live_test runs it here, and
+// capture_selftest in the virtual machines of tools/kernel_matrix. Each returns OK, or what was wrong.
 #ifndef CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_SCENARIOS_H_
 #define CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_SCENARIOS_H_
 
@@ -10,7 +10,7 @@
 
 namespace clrsampler::testing {
 
-// What a hypervisor has taken from this machine so far, in seconds of one CPU.
+// The time that a hypervisor has taken from this machine so far, in seconds of one CPU.
 double StolenSeconds();
 
 struct ScenarioSetting {
@@ -41,6 +41,8 @@ absl::Status NamesKernelAddressesAsKallsymsDoes(ScenarioSetting& setting);
 absl::Status SideBandTellsALifeInOrder(ScenarioSetting& setting);
 // async_scenarios.cc
 absl::Status WhoAwaitsIsCopied(ScenarioSetting& setting);
+// thread_scenarios.cc
+absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting);
 // wait_scenarios.cc
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting);
 // Switches the second CPU off and on; only for machines of our own.

@@ -166,7 +166,7 @@ Target::Target(Behaviour behaviour, int clone_flags) : stack_(1 << 20) {
   Start start{behaviour, facts_, go_[0], getpid()};
   const auto top = reinterpret_cast<uintptr_t>(stack_.data() + stack_.size()) & ~uintptr_t{63};
   pid_ = clone(Run, reinterpret_cast<void*>(top), SIGCHLD | clone_flags, &start);
-  // What it does before that is nobody's behaviour.
+  // Nobody's behaviour is what it does before that.
   for (int i = 0; i < 60'000 && pid_ > 0 && facts_->waiting == 0; ++i) usleep(1000);
 }
 

@@ -15,7 +15,7 @@
 
 namespace clrsampler::testing {
 
-// What a target says about itself, in memory shared with the test.
+// The words of a target about itself, in memory shared with the test.
 struct TargetFacts {
   std::atomic<uint32_t> waiting;  // for Go, under its name
   std::atomic<uint32_t> ready;
@@ -47,7 +47,7 @@ class Target {
   ~Target();
 
   pid_t pid() const { return pid_; }
-  // What it has used by now, in seconds; with the child that burns for it.
+  // The CPU time that it has used by now, in seconds, with the child that burns for it.
   double UsedSeconds() const;
   const TargetFacts& facts() const { return *facts_; }
   // It runs only from now on, and is known to when this returns.

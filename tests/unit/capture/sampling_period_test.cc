@@ -14,8 +14,8 @@ namespace {
 constexpr double kWork = 0.1;  // of each beat
 constexpr int kBeats[] = {1, 2, 3, 4, 5, 8, 10, 16, 20, 24, 25, 30, 50, 60, 100, 125, 144, 250, 500, 1000};
 
-// Of a program that works for a tenth of each beat, whenever in its beat that is: the largest error of its share in so
-// many seconds, as a part of the share.
+// A program works for a tenth of each beat, at any place in the beat. Gives the largest error of its share in so many
+// seconds, as a part of the share.
 double WorstError(double period_s, double seconds, int beats_a_second) {
   const auto count = static_cast<size_t>(seconds / period_s);
   std::vector<double> phases(count);
@@ -71,7 +71,7 @@ TEST(SamplingPeriodTest, NoBeatKeepsStepWithIt) {
   }
 }
 
-// What this is there for: why it must not be what it seems to be.
+// The reason for this one: it must not be what it seems to be.
 TEST(SamplingPeriodTest, AFractionOfASecondNeverGetsBetter) {
   for (const double seconds : {10.0, 60.0, 600.0}) {
     EXPECT_NEAR(WorstError(1.0 / 19, seconds, 10), 0.47, 0.03) << seconds;

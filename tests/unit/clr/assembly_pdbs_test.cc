@@ -127,11 +127,12 @@ TEST_F(AssemblyPdbsTest, AProcessThatEndsGivesBackWhatNoOtherOneUses) {
   EXPECT_GT(pdbs_->heap_bytes(), 0u);
   const std::weak_ptr<AssemblySlot> watched = std::exchange(slot_, nullptr);
   Process other(ProcessKey{2, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  other.ends = process_.ends;
   std::swap(process_, other);
   ASSERT_EQ(FindAgain("linked"), watched.lock());
-  pdbs_->Forget(other.key);
+  process_.ends->Announce(other.key);
   EXPECT_FALSE(watched.expired()) << "the other process has it too";
-  pdbs_->Forget(process_.key);
+  process_.ends->Announce(process_.key);
   EXPECT_TRUE(watched.expired());
   EXPECT_EQ(pdbs_->heap_bytes(), 0u);
   EXPECT_NE(FindAgain("linked"), nullptr);
@@ -140,7 +141,7 @@ TEST_F(AssemblyPdbsTest, AProcessThatEndsGivesBackWhatNoOtherOneUses) {
 
 TEST_F(AssemblyPdbsTest, AnAssemblyWithoutAPdbCountsOnce) {
   EXPECT_EQ(Find("linked"), nullptr);
-  pdbs_->Forget(process_.key);
+  process_.ends->Announce(process_.key);
   EXPECT_EQ(FindAgain("linked"), nullptr);
   EXPECT_EQ(pdbs_->counters().without, 1u);
 }

@@ -182,7 +182,7 @@ TEST(DiagnosticsSocketTest, ASocketOfAnotherUserIsNotConnectedTo) {
 TEST(DiagnosticsSocketTest, NothingIsSentToAnotherProcess) {
   FakeRuntime runtime;
   runtime.Serve();
-  // The target is a child of ours, and we are the one who listens at its socket's place.
+  // The target is a child of ours, and we listen at its socket's place.
   const pid_t child = fork();
   if (child == 0) {
     pause();

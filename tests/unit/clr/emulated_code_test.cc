@@ -61,7 +61,7 @@ TEST_F(EmulatedCodeTest, ARuntimeThatIsLoadedLaterIsFoundThen) {
   clock_.now.ns += 1'000'000'001;
   EXPECT_EQ(TextAt(EmulatedProcess::kTranslated), "[jit: arm64 code under emulation]");
   EXPECT_EQ(code_.Generation(key), 1u);
-  code_.Forget(key);
+  emulated_.process().ends->Announce(key);
   EXPECT_EQ(code_.Generation(key), 0u);
 }
 

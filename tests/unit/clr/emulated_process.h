@@ -70,7 +70,8 @@ class EmulatedProcess {
     return path;
   }
 
-  // What maps says of an image that qemu-user has loaded: no segment is executable, and what is between is reserved.
+  // The lines of maps for an image that qemu-user has loaded: no segment is executable, and what is between is
+  // reserved.
   std::string Loaded(const std::string& path, uint64_t base, absl::string_view permissions = "r--p") {
     const auto bytes = *ReadWholeFile(path, 16 << 20);
     const ElfImage image = *ElfImage::Parse(AsBytes(bytes));

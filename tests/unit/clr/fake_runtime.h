@@ -42,7 +42,7 @@ inline uint64_t TicksOfBoot() {
 class FakeRuntime {
  public:
   static constexpr uint32_t kNamespacePid = 7;
-  // What the server does with a request; an empty reply is none, and the connection stays open.
+  // The server's answer to a request; an empty reply is none, and the connection stays open.
   using Answer = std::function<std::string(const DiagnosticsRequest&)>;
 
   FakeRuntime() : ticks_(TicksOfBoot() - 1000) {
@@ -110,7 +110,7 @@ class FakeRuntime {
     stop_ = false;
   }
 
-  // False while the server has something to do. What it has answered is in the sockets.
+  // False while the server has something to do. Its answers are in the sockets.
   bool AllAnswered() {
     const std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
     pollfd waiting{listener_.get(), POLLIN, 0};

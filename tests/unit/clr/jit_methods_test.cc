@@ -77,7 +77,7 @@ TEST_F(JitMethodsTest, NamesFromTheJitdumpWhileItLives) {
   EXPECT_TRUE(methods->MayIdle());
 }
 
-// Of a block of stubs the file has one line, and memory the kind of each.
+// A block of stubs has one line in the file, and memory has the kind of each.
 TEST_F(JitMethodsTest, StubsAreShownByMemorysNameWhereItHasOne) {
   class Memory : public FrameSource {
    public:
@@ -91,9 +91,6 @@ TEST_F(JitMethodsTest, StubsAreShownByMemorysNameWhereItHasOne) {
                         {query.time.ns + 1}};
     }
     uint64_t Generation(ProcessKey) const override { return 0; }
-    void Poll(const Process&, MonotonicTime) override {}
-    MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-    void Forget(ProcessKey) override {}
 
    private:
     FrameTable& frames_;
@@ -173,7 +170,7 @@ TEST_F(JitMethodsTest, ADeadJitdumpIsNotAskedAboutLaterTimes) {
 TEST_F(JitMethodsTest, BehindADeadJitdumpAMethodIsNamedAsLongAsItsCodeStands) {
   const std::string whole = JitdumpText().Load("One", 2000, kHeap).Load("Two", 3000, kHeap + 0x1000).bytes();
   tree.Write(tree.jitdump(), whole.substr(0, whole.size() - 10));
-  // What the target has at kHeap: the code that was recorded behind the name.
+  // The target has this at kHeap: the code that was recorded behind the name.
   std::string memory = whole.substr(whole.find("One") + 4, 64);
   JitMethodsOptions options{.names = NameStyle::kRaw};
   options.read_memory = [&](uint32_t tgid, uint64_t address, std::span<std::byte> bytes) {
@@ -375,7 +372,7 @@ TEST_F(JitMethodsTest, ExecAndForgetDropEverything) {
   Poll(6 * kMs);
   EXPECT_EQ(Ask(kHeap, 6 * kMs), "after");
   EXPECT_GT(methods->Generation(process.key), generation);
-  methods->Forget(process.key);
+  process.ends->Announce(process.key);
   EXPECT_EQ(Ask(kHeap, 6 * kMs), "[jit: no map]");
   EXPECT_EQ(methods->counters().perf_map.records, 2u);
 }

@@ -15,6 +15,7 @@
 #include "formats/unwind/frame_steps.h"
 #include "formats/unwind/unwind_info.h"
 #include "formats/unwind/x64_code.h"
+#include "os/digest.h"
 #include "os/file_io.h"
 #include "status/notices.h"
 #include "test_paths.h"
@@ -59,6 +60,7 @@ class R2rMethodsTest : public testing::Test {
   }
   std::optional<Frame> At(const Mapping& mapping, uint64_t file_offset, uint32_t incarnation = 1) {
     Process process(ProcessKey{1, incarnation}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+    process.ends = ends_;
     const uint64_t address = mapping.start + file_offset - mapping.file_offset;
     const auto resolution = methods_.Resolve({process, &mapping, address + 1, address, MonotonicTime{5}});
     if (!resolution) return std::nullopt;
@@ -76,6 +78,7 @@ class R2rMethodsTest : public testing::Test {
 
   std::string top_, folder_;
   ImageFiles images_;
+  const std::shared_ptr<ProgramEnds> ends_ = std::make_shared<ProgramEnds>();
   FrameTable frames_;
   R2rMethods methods_{&images_, &frames_, NameStyle::kRaw};
 };
@@ -93,6 +96,7 @@ TEST_F(R2rMethodsTest, NamesAnImageFromItsOwnTables) {
     EXPECT_EQ(frame->kind, FrameKind::kR2r);
     EXPECT_EQ(frame->source, NameSource::kR2rImage);
     EXPECT_EQ(frame->module, "shapes");
+    EXPECT_EQ(*frame->image, (ImageIdentity{.path = mapping.path, .file_hash = HeadTailLengthHash(AsBytes(bytes))}));
     // The last byte of the method is its own as well.
     EXPECT_EQ(At(mapping, offset + map.bytes.at(rva) - 1), frame);
   }
@@ -191,7 +195,7 @@ TEST_F(R2rMethodsTest, TheSameMethodReadsTheSameFromMapAndImage) {
   }
 }
 
-// What the unwind data says of a prologue, as the instructions have it. Frame pointers are in the latter only.
+// The unwind data's words about a prologue, as the instructions have it. Frame pointers are in the latter only.
 bool SaysWhatTheCodeSays(const std::string& unwind, std::span<const std::byte> code) {
   const auto info = UnwindInfo::Parse(AsBytes(unwind));
   if (!info.ok()) return false;
@@ -494,14 +498,14 @@ TEST_F(R2rMethodsTest, AFileThatShrinksGivesNoNames) {
   EXPECT_EQ(methods_.counters().images_damaged, 1u);
 }
 
-TEST_F(R2rMethodsTest, ProcessesShareImagesAndForgettingKeepsOthers) {
+TEST_F(R2rMethodsTest, ProcessesShareImagesAndTheEndOfOneKeepsOthers) {
   Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
   const Mapping mapping = Map("shapes.dll");
   Everything(mapping);
   const uint64_t named = methods_.counters().methods_named;
   for (uint32_t process = 2; process < 100; ++process) {
     ASSERT_TRUE(At(mapping, 0x1000, process).has_value());
-    methods_.Forget({1, process});
+    ends_->Announce({1, process});
   }
   EXPECT_EQ(methods_.counters().images, 1u);
   EXPECT_EQ(methods_.counters().methods_named, named);

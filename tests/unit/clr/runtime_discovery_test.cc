@@ -92,9 +92,11 @@ TEST_P(RuntimeDiscoveryTest, CoreClrWinsOverANativeAotLibraryInTheSameProcess) {
 
 TEST_P(RuntimeDiscoveryTest, AStandaloneGcIsNoted) {
   Map(Fixture("CORECLR"), 0x7f0000000000);
-  EXPECT_EQ(Find()->standalone_gc, "");
+  EXPECT_FALSE(Find()->standalone_gc.has_value());
   Map(Fixture("STANDALONE_GC"), 0x7f0001000000);
-  EXPECT_EQ(Find()->standalone_gc, Fixture("STANDALONE_GC"));
+  const std::optional<DotNetRuntime> runtime = Find();
+  ASSERT_TRUE(runtime->standalone_gc.has_value());
+  EXPECT_EQ(runtime->standalone_gc->path, Fixture("STANDALONE_GC"));
 }
 
 TEST_P(RuntimeDiscoveryTest, AGcAloneIsNoRuntime) {

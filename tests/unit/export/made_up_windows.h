@@ -78,7 +78,7 @@ class WindowBuilder {
     return window_.processes.back();
   }
 
-  // Of the last process.
+  // Those of the last process.
   void Pause(uint64_t at_ns, uint64_t pause_ns, uint64_t suspend_ns, uint32_t generation, bool listed = true) {
     WindowProcess& process = window_.processes.back();
     ++process.pauses;

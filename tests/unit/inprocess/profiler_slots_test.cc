@@ -15,7 +15,7 @@ namespace {
 
 using Slots = std::map<std::string, unsigned>;
 
-// What the declarations of the runtime say, counted by another program: tests/testdata/inprocess/make.py.
+// The slots by the declarations of the runtime, counted by another program: tests/testdata/inprocess/make.py.
 Slots Listed(const std::string& file) {
   std::ifstream lines(TestData(absl::StrCat("inprocess/", file)));
   Slots slots;

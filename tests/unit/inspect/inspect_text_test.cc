@@ -54,7 +54,7 @@ TEST(InspectTextTest, AnEmulatedProgramSaysThatItIsOne) {
 TEST(InspectTextTest, NothingOfAProcessReachesTheTerminalAsAControl) {
   ProcessList list = Two();
   list.dotnet[0].comm = "a\x1b[2Jb\nc";
-  list.dotnet[0].runtime->standalone_gc = "/x\x1b]0;y\x07";
+  list.dotnet[0].runtime->standalone_gc = Mapping{.path = "/x\x1b]0;y\x07"};
   DoctorReport report;
   report.processes.push_back({1, "a\x1b[2Jb", {{FindingLevel::kWarn, "c", "it's \x1b[2J", "\r"}}});
   for (const std::string& text :

@@ -116,7 +116,7 @@ TEST_F(ProcessListTest, ReadsWhatSurroundsARuntime) {
 TEST_F(ProcessListTest, OneProcessIsLookedAtForUnwindData) {
   const fs::path directory = MakeDotnet(30, "CORECLR");
   const fs::path stripped = directory / "root" / "app" / "stripped.so";
-  // Of an image only the file header: nothing in it to unwind by.
+  // An image with a file header only: nothing in it to unwind by.
   const auto bytes = ReadWholeFile((directory / "root" / "app" / "any.name").string(), 16 << 20);
   std::string header = bytes->substr(0, 64);
   std::memset(header.data() + 40, 0, 8);  // no section headers

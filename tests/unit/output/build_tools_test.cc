@@ -1,4 +1,4 @@
-// What compilers and linkers read: orders, call profiles and MIP profiles of made-up recordings.
+// Files that compilers and linkers read: orders, call profiles and MIP profiles of made-up recordings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -156,6 +156,69 @@ TEST(FirefoxProfileTest, WaitsWeighTheirMilliseconds) {
   EXPECT_FALSE(samples.contains("threadCPUDelta"));
 }
 
+// "name type what detail begin-end", in the order of the file; "-" where it is a moment.
+std::vector<std::string> MarkerTexts(const Json& profile, const Json& lane) {
+  std::vector<std::string> texts;
+  const Json& markers = lane["markers"];
+  for (size_t i = 0; i < markers["length"]; ++i) {
+    const Json& data = markers["data"][i];
+    const auto text = [&](const char* key) { return data[key].get<std::string>(); };
+    texts.push_back(absl::StrCat(Text(profile, markers["name"][i]), "|", text("type"), "|", text("what"), "|",
+                                 text("detail"), "|", markers["startTime"][i].dump(), "-",
+                                 markers["endTime"][i].is_null() ? "" : markers["endTime"][i].dump()));
+  }
+  return texts;
+}
+
+TEST(FirefoxProfileTest, WaitsAreMarkersOfTheirKind) {
+  FirefoxProfile small;
+  small.builder.meta().view = ProfileView::kOffCpu;
+  small.builder.meta().unit = WeightUnit::kMicroseconds;
+  const auto wait = [&](uint64_t time_ns, uint64_t us, const std::string& mark) {
+    small.builder.Add({.time_ns = time_ns,
+                       .thread = small.worker,
+                       .stack = small.Stack({{ModelFrameKind::kJit, "Shop.Stock.Reserve"},
+                                             {ModelFrameKind::kKernel, "schedule"},
+                                             {ModelFrameKind::kMark, mark},
+                                             {ModelFrameKind::kMark, "[woken by thread b]"},
+                                             {ModelFrameKind::kJit, "Shop.Stock.Release"}}),
+                       .weight = us});
+  };
+  wait(3'000'000, 1000, "[idle]");
+  wait(1'000'000, 1500, "[monitor]");
+  wait(5'000'000, 2000, "[sleep]");
+  wait(6'000'000, 500, "[sleep]");
+  // A sum of short waits has no time.
+  small.builder.Add({.thread = small.worker, .stack = small.Stack({{ModelFrameKind::kMark, "[sleep]"}}), .weight = 7});
+  const Json profile = small.Write();
+  EXPECT_THAT(MarkerTexts(profile, profile["threads"][0]),
+              ElementsAre("monitor|wait|Shop.Stock.Reserve||1.0-2.5", "idle|wait|Shop.Stock.Reserve||3.0-4.0",
+                          "sleep|wait|Shop.Stock.Reserve|stands for 2.00 ms|5.0-6.0",
+                          "sleep|wait|Shop.Stock.Reserve||6.0-6.5"));
+}
+
+TEST(FirefoxProfileTest, AllocationsAndExceptionsAreMarkersWithTheirType) {
+  for (const ProfileView view : {ProfileView::kAllocations, ProfileView::kExceptions}) {
+    FirefoxProfile small;
+    small.builder.meta().view = view;
+    small.builder.Add(
+        {.time_ns = 1'000'000,
+         .thread = small.main,
+         .stack = small.Stack({{ModelFrameKind::kJit, "Shop.Export"}, {ModelFrameKind::kType, "Shop.Line"}}),
+         .weight = 24});
+    small.builder.Add(
+        {.time_ns = 2'000'000, .thread = small.main, .stack = small.Stack({{ModelFrameKind::kJit, "Shop.Export"}})});
+    const Json profile = small.Write();
+    if (view == ProfileView::kAllocations) {
+      EXPECT_THAT(MarkerTexts(profile, profile["threads"][0]),
+                  ElementsAre("allocation|allocation|Shop.Line|24 bytes|1.0-", "allocation|allocation||1 bytes|2.0-"));
+    } else {
+      EXPECT_THAT(MarkerTexts(profile, profile["threads"][0]),
+                  ElementsAre("exception|exception|Shop.Line|24 times|1.0-", "exception|exception|||2.0-"));
+    }
+  }
+}
+
 TEST(FirefoxProfileTest, FramesSayWhatKindOfWorkTheyAre) {
   FirefoxProfile small;
   small.builder.Add({.thread = small.main,
@@ -165,10 +228,10 @@ TEST(FirefoxProfileTest, FramesSayWhatKindOfWorkTheyAre) {
                                            {ModelFrameKind::kKernel, "schedule"},
                                            {ModelFrameKind::kRole, "[gc gen1 blocking]"},
                                            {ModelFrameKind::kRole, "[jit]"},
-                                           {ModelFrameKind::kMark, "[task wait]"},
-                                           {ModelFrameKind::kMark, "[idle]"},
                                            {ModelFrameKind::kMark, "[truncated]"},
-                                           {ModelFrameKind::kType, "System.String"}})});
+                                           {ModelFrameKind::kType, "System.String"},
+                                           {ModelFrameKind::kMark, "[task wait]"}})});
+  small.builder.Add({.thread = small.main, .stack = small.Stack({{ModelFrameKind::kMark, "[idle]"}})});
   const Json profile = small.Write();
   std::vector<std::string> words;
   for (const Json& category : profile["shared"]["frameTable"]["category"]) {
@@ -177,7 +240,31 @@ TEST(FirefoxProfileTest, FramesSayWhatKindOfWorkTheyAre) {
                         : profile["meta"]["categories"][category.get<size_t>()]["name"].get<std::string>());
   }
   EXPECT_THAT(words, ElementsAre("precompiled .NET", ".NET", "native", "kernel", "garbage collection", "JIT compiler",
-                                 "waiting", "idle", "of its caller", "of its caller"));
+                                 "of its caller", "of its caller", "waiting", "idle"));
+}
+
+// A frame of the waker may be one of the thread that waits, too.
+TEST(FirefoxProfileTest, WhatEndedAWaitIsOfTheWaitsKind) {
+  FirefoxProfile small;
+  small.builder.Add({.thread = small.main,
+                     .stack = small.Stack({{ModelFrameKind::kJit, "Work"},
+                                           {ModelFrameKind::kMark, "[task wait]"},
+                                           {ModelFrameKind::kMark, "[woken by thread b]"},
+                                           {ModelFrameKind::kJit, "Work"},
+                                           {ModelFrameKind::kNative, "write"}})});
+  const Json profile = small.Write();
+  const Json& shared = profile["shared"];
+  const Json& stack = profile["threads"][0]["samples"]["stack"][0];
+  EXPECT_EQ(Stack(profile, stack), ";Work;[task wait];[woken by thread b];Work;write");
+  std::vector<std::string> words;
+  for (Json at = stack; !at.is_null(); at = shared["stackTable"]["prefix"][at.get<size_t>()]) {
+    const Json& category =
+        shared["frameTable"]["category"][shared["stackTable"]["frame"][at.get<size_t>()].get<size_t>()];
+    words.push_back(category.is_null()
+                        ? "of its caller"
+                        : profile["meta"]["categories"][category.get<size_t>()]["name"].get<std::string>());
+  }
+  EXPECT_THAT(words, ElementsAre("of its caller", "of its caller", "of its caller", "waiting", ".NET"));
 }
 
 }  // namespace

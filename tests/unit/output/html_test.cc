@@ -36,7 +36,7 @@ std::string Page(const ProfileModel& model) {
   return out;
 }
 
-// What a browser finds in the page's data element.
+// The text that a browser finds in the page's data element.
 std::string Unpack(absl::string_view page) {
   const absl::string_view mark = "id=\"profile\">";
   const size_t begin = page.find(mark) + mark.size();
@@ -104,7 +104,7 @@ TEST(HtmlTest, SumsTheSamplesOfEachStackAndThread) {
   EXPECT_FALSE(data.contains("diff"));
 }
 
-// What an element of the page has in it; "": no times.
+// The text in an element of the page; "": no times.
 absl::string_view TextOf(absl::string_view page, absl::string_view id) {
   const std::string mark = absl::StrCat("id=\"", id, "\">");
   const size_t begin = page.find(mark) + mark.size();
@@ -136,6 +136,24 @@ TEST(HtmlTest, TimesStandApartAndEventsGoAlong) {
   std::vector<std::string> lanes;
   for (const json& lane : data["frames"]["lane"]) lanes.push_back(times["lanes"][lane.get<size_t>() - 1]);
   EXPECT_THAT(lanes, ElementsAre("native", ".NET", "garbage collection"));
+}
+
+TEST(HtmlTest, WhatEndedAWaitIsInTheLaneOfTheWait) {
+  ProfileModelBuilder builder;
+  const ThreadIndex thread = Thread(builder, 7, 8, "worker");
+  const auto add = [&](const std::vector<FrameText>& frames) {
+    builder.Add({.time_ns = 5, .thread = thread, .stack = Stack(builder, frames)});
+  };
+  const FrameText wait = {"[task wait]", ModelFrameKind::kMark}, waker = {"[woken by thread b]", ModelFrameKind::kMark};
+  add({{"A"}, wait});
+  add({{"A"}, wait, waker, {"Set"}, {"write", ModelFrameKind::kNative}});
+  add({{"B"}});
+  HtmlCells cells;
+  ASSERT_TRUE(WriteHtmlData(
+                  Built(builder), nullptr, [](absl::string_view) { return absl::OkStatus(); }, &cells)
+                  .ok());
+  EXPECT_EQ(cells.count, 3u);
+  EXPECT_EQ(cells.lane_count, 2u) << "one that waits, and one that works";
 }
 
 TEST(HtmlTest, AProfileWithoutTimesHasNone) {

@@ -31,7 +31,7 @@ struct Row {
   uint64_t weight = 1;
 };
 
-// What a page reads: the length of a step, and weights by cell and step.
+// The numbers that a page reads: the length of a step, and weights by cell and step.
 struct Read {
   uint64_t step_ms = 0, steps = 0;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> weights;

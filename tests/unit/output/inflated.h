@@ -1,4 +1,4 @@
-// What a page holds in base64 (deflated), as text.
+// The text that a page holds in base64 (deflated).
 #ifndef CLRSAMPLER_TESTS_UNIT_OUTPUT_INFLATED_H_
 #define CLRSAMPLER_TESTS_UNIT_OUTPUT_INFLATED_H_
 

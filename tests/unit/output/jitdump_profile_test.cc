@@ -1,4 +1,4 @@
-// What is written is read back by the parser that reads jitdumps of runtimes.
+// The written file is read back by the parser that reads jitdumps of runtimes.
 #include "output/jitdump_profile.h"
 
 #include <gmock/gmock.h>

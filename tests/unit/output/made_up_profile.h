@@ -71,6 +71,7 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
     if (frame.kind == ModelFrameKind::kNative) {
       frame.module_path = builder.String(absl::StrCat("/usr/lib/", "Shop", i % 7));
       frame.build_id = builder.String("c0ffee00");
+      if (i % 2 == 0) frame.file_hash = builder.String(absl::StrCat("f00d", i % 7));
     }
     if (options.places && i % 4 == 0) {
       frame.address = 0x7fff00000000 + 64 * i;

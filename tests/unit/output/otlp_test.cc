@@ -62,6 +62,52 @@ TEST(OtlpTest, ContainersAreResourcesOfTheirOwn) {
               ElementsAre("samples/count =1 =1 per samples/count 1", "samples/count =1 =1 per samples/count 1"));
 }
 
+TEST(OtlpTest, SamplesOfOneStackAreApartByTheirSpan) {
+  ProfileModelBuilder builder;
+  const NodeIndex stack = builder.Node(kRootNode, builder.Frame({.name = builder.String("Main")}));
+  const ThreadIndex thread = builder.Thread({.pid = 7});
+  const auto add = [&](char trace, char span, uint64_t weight) {
+    TraceLink link;
+    link.trace_id[0] = trace;
+    link.span_id[7] = span;
+    builder.Add({.thread = thread, .stack = stack, .weight = weight, .link = builder.Link(link)});
+  };
+  add(0, 0, 1);
+  add('t', 's', 2);
+  add('t', 'u', 4);
+  add('t', 's', 8);
+  add('t', 0, 16);  // one without the other is no link
+  const std::string written = Written(*std::move(builder).Build());
+  const ReadOtlp read(written);
+  EXPECT_THAT(read.profiles, ElementsAre("samples/count =17 =10 =4 per samples/count 1"));
+  EXPECT_THAT(read.links, ElementsAre("", std::string("t").append(15, '\0') + "/" + std::string(7, '\0') + "s",
+                                      std::string("t").append(15, '\0') + "/" + std::string(7, '\0') + "u"));
+}
+
+TEST(OtlpTest, AFileIsOneMappingThatSaysItsBuild) {
+  ProfileModelBuilder builder;
+  const auto add = [&](ModelFrameKind kind, absl::string_view name, absl::string_view path, absl::string_view build,
+                       absl::string_view hash) {
+    const FrameIndex frame = builder.Frame({.kind = kind,
+                                            .name = builder.String(name),
+                                            .module_path = builder.String(path),
+                                            .build_id = builder.String(build),
+                                            .file_hash = builder.String(hash)});
+    builder.Add({.thread = builder.Thread({.pid = 7}), .stack = builder.Node(kRootNode, frame)});
+  };
+  add(ModelFrameKind::kNative, "malloc", "/lib/libc.so.6", "c0ffee", "f00d");
+  add(ModelFrameKind::kNative, "free", "/lib/libc.so.6", "c0ffee", "f00d");
+  add(ModelFrameKind::kR2r, "Main", "/app/System.Linq.dll", "", "beef");
+  add(ModelFrameKind::kNative, "time", "[vdso]", "0dd", "");
+  add(ModelFrameKind::kNative, "f", "/tmp/damaged.so", "", "");
+  add(ModelFrameKind::kJit, "Run", "", "", "");
+  EXPECT_THAT(
+      ReadOtlp(Written(*std::move(builder).Build())).mappings,
+      ElementsAre("", "/lib/libc.so.6 process.executable.build_id.gnu=c0ffee process.executable.build_id.htlhash=f00d",
+                  "/app/System.Linq.dll process.executable.build_id.htlhash=beef",
+                  "[vdso] process.executable.build_id.gnu=0dd"));
+}
+
 TEST(OtlpTest, TimesThatTheFormatCannotHoldAreAnError) {
   ProfileModelBuilder builder;
   builder.meta().view = ProfileView::kOffCpu;

@@ -19,7 +19,7 @@ struct ReadOtlp {
     protozero::pbf_message<otlp::Request> request(bytes);
     while (request.next()) {
       if (request.tag() == otlp::Request::kDictionary) {
-        ReadStrings(request.get_view());
+        ReadDictionary(request.get_view());
       } else {
         ReadResource(request.get_view(), encoded);
       }
@@ -27,7 +27,7 @@ struct ReadOtlp {
     for (const std::string& profile : encoded) ReadProfile(profile);
   }
 
-  // Of the profiles whose text begins so, all values added up.
+  // The sum of all values of the profiles whose text begins so.
   int64_t Sum(const std::string& type) const {
     int64_t sum = 0;
     for (size_t i = 0; i < profiles.size(); ++i) {
@@ -39,18 +39,66 @@ struct ReadOtlp {
   std::vector<std::string> strings;
   std::vector<std::string> resources;  // "service.name=shop-web host.name=web-3"
   std::vector<std::string> profiles;   // "samples/count =1 =1 per cpu/nanoseconds 50000000"
+  std::vector<std::string> mappings;   // "/lib/libc.so.6 process.executable.build_id.gnu=c0ffee"
+  std::vector<std::string> links;      // the bytes of "TRACE/SPAN"
   std::vector<int64_t> sums;           // of each profile
 
  private:
-  void ReadStrings(protozero::data_view view) {
+  static std::string LinkOf(protozero::data_view view) {
+    std::string text;
+    protozero::pbf_message<otlp::Link> link(view);
+    while (link.next()) absl::StrAppend(&text, text.empty() ? "" : "/", link.get_string());
+    return text;
+  }
+
+  const std::string& StringAt(int32_t index) const { return strings.at(static_cast<size_t>(index)); }
+
+  std::string AttributeOf(protozero::data_view view) const {
+    std::string text;
+    protozero::pbf_message<otlp::Attribute> attribute(view);
+    while (attribute.next()) {
+      if (attribute.tag() == otlp::Attribute::kKey) {
+        text = absl::StrCat(StringAt(attribute.get_int32()), "=");
+      } else {
+        protozero::pbf_message<otlp::AnyValue> value(attribute.get_view());
+        while (value.next(otlp::AnyValue::kString)) absl::StrAppend(&text, value.get_string());
+      }
+    }
+    return text;
+  }
+
+  std::string MappingOf(protozero::data_view view, const std::vector<protozero::data_view>& attributes) const {
+    std::string text;
+    protozero::pbf_message<otlp::Mapping> mapping(view);
+    while (mapping.next()) {
+      if (mapping.tag() == otlp::Mapping::kFilename) {
+        text = StringAt(mapping.get_int32());
+        continue;
+      }
+      for (const int32_t index : mapping.get_packed_int32()) {
+        absl::StrAppend(&text, " ", AttributeOf(attributes.at(static_cast<size_t>(index))));
+      }
+    }
+    return text;
+  }
+
+  void ReadDictionary(protozero::data_view view) {
+    std::vector<protozero::data_view> encoded_mappings, attributes;
     protozero::pbf_message<otlp::Dictionary> dictionary(view);
     while (dictionary.next()) {
       if (dictionary.tag() == otlp::Dictionary::kStrings) {
         strings.push_back(dictionary.get_string());
+      } else if (dictionary.tag() == otlp::Dictionary::kLinks) {
+        links.push_back(LinkOf(dictionary.get_view()));
+      } else if (dictionary.tag() == otlp::Dictionary::kMappings) {
+        encoded_mappings.push_back(dictionary.get_view());
+      } else if (dictionary.tag() == otlp::Dictionary::kAttributes) {
+        attributes.push_back(dictionary.get_view());
       } else {
         dictionary.skip();
       }
     }
+    for (const protozero::data_view mapping : encoded_mappings) mappings.push_back(MappingOf(mapping, attributes));
   }
 
   void ReadResource(protozero::data_view view, std::vector<std::string>& encoded) {

@@ -33,7 +33,7 @@ class Made {
     std::vector<FrameIndex> frames;
     for (const std::string& name : stack) frames.push_back(builder_.Frame(FrameOf(name)));
     const ThreadIndex thread = builder_.Thread({.pid = 7, .tid = tid, .comm = builder_.String("shop")});
-    // Of samples so many rows, of other weights one.
+    // Adds so many rows of samples, and one of other weights.
     const uint64_t rows = builder_.meta().unit == WeightUnit::kSamples ? weight : 1;
     for (uint64_t i = 0; i < rows; ++i) {
       builder_.Add(

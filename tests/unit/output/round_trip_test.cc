@@ -1,9 +1,10 @@
-// What a writer writes, a reader reads back: with the same weights, and with all that the format can hold.
+// A reader reads back what a writer writes: with the same weights, and with all that the format can hold.
 #include <gmock/gmock.h>
 
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,9 +67,9 @@ std::string WholeThread(const ProfileModel& model, const ModelThread& thread) {
 std::string WholeFrame(const ProfileModel& model, const ModelFrame& frame) {
   return absl::StrCat(ModelFrameKindText(frame.kind), "|", model.text(frame.name), "|", model.text(frame.system_name),
                       "|", model.text(frame.source), "|", model.text(frame.module), "|", model.text(frame.module_path),
-                      "|", model.text(frame.build_id), "|", model.text(frame.tier), "|", model.text(frame.source_file),
-                      "|", frame.address, "|", frame.size, "|", frame.line, ":", frame.column, " ",
-                      LineKindText(frame.line_kind));
+                      "|", model.text(frame.build_id), "|", model.text(frame.file_hash), "|", model.text(frame.tier),
+                      "|", model.text(frame.source_file), "|", frame.address, "|", frame.size, "|", frame.line, ":",
+                      frame.column, " ", LineKindText(frame.line_kind));
 }
 // Without what pprof has no place for.
 std::string PprofFrame(const ProfileModel& model, const ModelFrame& frame) {
@@ -76,6 +77,27 @@ std::string PprofFrame(const ProfileModel& model, const ModelFrame& frame) {
                       "|", model.text(frame.module), "|", model.text(frame.module_path), "|",
                       model.text(frame.build_id), "|", model.text(frame.source_file), "|", frame.line, ":",
                       frame.column);
+}
+
+// pprof takes mappings of one build for one mapping.
+TEST(RoundTripTest, OnlyTheFileOfANativeAotProgramHasItsBuildInPprof) {
+  ProfileModelBuilder builder;
+  for (const auto& [kind, name, module] : {std::tuple{ModelFrameKind::kAot, "Main", "Shop"},
+                                           {ModelFrameKind::kAot, "Write", "System.Console"},
+                                           {ModelFrameKind::kNative, "memcpy", "shop"}}) {
+    const FrameIndex frame = builder.Frame({.kind = kind,
+                                            .name = builder.String(name),
+                                            .module = builder.String(module),
+                                            .module_path = builder.String("/app/shop"),
+                                            .build_id = builder.String("c0ffee")});
+    builder.Add({.thread = builder.Thread({.pid = 7}), .stack = builder.Node(kRootNode, frame)});
+  }
+  const ProfileModel read = ReadBack(*std::move(builder).Build(), "pprof");
+  std::vector<std::string> builds;
+  for (const ModelFrame& frame : read.frames) {
+    builds.push_back(absl::StrCat(read.text(frame.name), " ", read.text(frame.build_id)));
+  }
+  EXPECT_THAT(builds, ::testing::UnorderedElementsAre("Main ", "Write ", "memcpy c0ffee"));
 }
 
 TEST(RoundTripTest, JsonLosesNothing) {

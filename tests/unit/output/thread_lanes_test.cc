@@ -16,7 +16,7 @@ struct Profile {
   ThreadIndex Thread(uint32_t pid, uint32_t tid) { return builder.Thread({.pid = pid, .tid = tid}); }
   void Sample(ThreadIndex thread, uint64_t time_ns) { builder.Add({.time_ns = time_ns, .thread = thread}); }
   void Event(ThreadIndex thread) { builder.Event({.time_ns = 1, .thread = thread}); }
-  // Of each lane "PID/TID: times of samples, number of events".
+  // Each lane as "PID/TID: times of samples, number of events".
   std::vector<std::string> Lanes() {
     const ProfileModel model = *std::move(builder).Build();
     const ThreadLanes lanes(model);

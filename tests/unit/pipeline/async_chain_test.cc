@@ -268,7 +268,7 @@ TEST_F(AsyncChainTest, NoDispatcherIsTakenWhereTwoPlacesFit) {
   EXPECT_FALSE(OfDispatcher());
   PutInfo(kStack, 0, 0x2000, 0x1000);
   EXPECT_TRUE(OfDispatcher());
-  // What stands before the task is no place further out on the stack.
+  // The word before the task is no place further out on the stack.
   for (const uint64_t outer : {uint64_t{0x3000}, kStack, kStackEnd, kStackEnd + 12, kStackEnd + (uint64_t{1} << 32)}) {
     PutInfo(kStack + 0x40, outer, 0, 0x1000);
     EXPECT_TRUE(OfDispatcher()) << outer;
@@ -311,7 +311,7 @@ TEST_F(AsyncChainTest, ADispatcherOutsideItsFrameIsAnothers) {
   FillStack();
   PutInfo(kStackEnd - 88, 0, 0, 0x1000);
   EXPECT_TRUE(OfDispatcher());
-  // What would tell was not copied.
+  // The words that would tell were not copied.
   stack_.words.erase(kStackEnd - 80);
   EXPECT_FALSE(OfDispatcher());
   EXPECT_FALSE(Objects().OfDispatcher(stack_, kStackEnd, kStack));

@@ -47,6 +47,8 @@ class FakeCapture : public Capture {
     return absl::OkStatus();
   }
   void ForgetTransientCode(pid_t) override {}
+  absl::Status SetThreadVariable(pid_t, const wire_thread_variable&) override { return absl::OkStatus(); }
+  void ForgetThreadVariable(pid_t) override {}
   absl::Status SetAsyncLayout(pid_t, const wire_async_layouts&) override { return absl::OkStatus(); }
   void ForgetAsyncLayout(pid_t) override {}
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace&, const std::string&) override {
@@ -66,9 +68,10 @@ class IntakeTest : public testing::Test {
     auto capture = std::make_unique<FakeCapture>();
     capture_ = capture.get();
     parts_.capture = std::move(capture);
-    parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
-                                        *parts_.sources.memory, nullptr, nullptr, parts_.account, parts_.notices},
-                          kept);
+    parts_.intake.emplace(
+        Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                      nullptr, parts_.threads, parts_.account, parts_.notices},
+        kept);
   }
   static RecordOptions Options() { return {}; }  // the whole host
   Intake& intake() { return *parts_.intake; }
@@ -128,9 +131,10 @@ TEST_F(IntakeTest, AnItemThatMustWaitComesAgain) {
 
 TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
   const size_t three = 3 * sizeof(wire_cpu_sample);
-  parts_.intake.emplace(Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder,
-                                      *parts_.sources.memory, nullptr, nullptr, parts_.account, parts_.notices},
-                        SamplesKept::kAll, EventBudget(), three);
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                    nullptr, parts_.threads, parts_.account, parts_.notices},
+      SamplesKept::kAll, EventBudget(), three);
   for (const uint64_t time : {10, 20, 30, 40, 50}) capture_->records.push_back(Sample(time));
   intake().Drain();
   EXPECT_EQ(parts_.account.samples_taken, 5u);

@@ -26,7 +26,7 @@ TEST(LoopPaceTest, ShortTurnsGoBeforeRest) {
   LoopPace pace({0});
   EXPECT_EQ(pace.WaitMs({5000 * kMs}, {.news = 0, .short_iterations = true, .may_idle = true}), 5);
   EXPECT_EQ(pace.WaitMs({5005 * kMs}, {.news = 0, .short_iterations = false, .may_idle = true}), 100);
-  // What is new during short iterations is not forgotten after them.
+  // News that comes during short iterations is not forgotten after them.
   EXPECT_EQ(pace.WaitMs({5010 * kMs}, {.news = 3, .short_iterations = true, .may_idle = true}), 5);
   EXPECT_EQ(pace.WaitMs({5015 * kMs}, {.news = 3, .short_iterations = false, .may_idle = true}), 50);
 }

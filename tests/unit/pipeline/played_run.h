@@ -17,7 +17,7 @@ namespace clrsampler {
 
 // The unpacked records of a stream, or of the images of a runtime; the latter are read once for all tests of a program.
 std::string StreamRecords(absl::string_view file);
-// Which images the stream needs: "10.0.14", or "native".
+// The images that the stream needs: "10.0.14", or "native".
 std::string ImagesOf(absl::string_view stream);
 
 // Passes a tape on, with other answers to some questions.
@@ -26,7 +26,7 @@ class EditedTape : public Tape {
   using Edit = std::function<std::string(absl::string_view question, std::string answer)>;
 
   explicit EditedTape(Tape& tape) : tape_(tape) {}
-  // Of all questions that begin so.
+  // The number of all questions that begin so.
   void ChangeAll(std::string beginning, Edit edit) { edits_.emplace_back(std::move(beginning), std::move(edit)); }
 
   std::string Answer(absl::string_view question, absl::FunctionRef<std::string()> ask) override;

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 
 // Names addresses by a list of (address, from, name), as a JIT would: a later method at the same address replaces it.
-class ScriptedSource : public FrameSource {
+class ScriptedSource : public FrameSource, public PolledSource {
  public:
   explicit ScriptedSource(FrameTable& frames) : frames_(frames) {}
   void Load(uint64_t address, uint64_t from, std::string name, MethodIdentity identity = {}) {
@@ -33,9 +33,10 @@ class ScriptedSource : public FrameSource {
     return Resolution{frames_.Intern(std::move(frame)), {next->first}, until};
   }
   uint64_t Generation(ProcessKey) const override { return generation_; }
+  PolledSource* polled() override { return this; }
   void Poll(const Process&, MonotonicTime now) override { seen_ = now; }
   MonotonicTime CompleteUntil(ProcessKey) const override { return seen_; }
-  void Forget(ProcessKey) override {}
+  bool WantsShortIterations(MonotonicTime) const override { return false; }
 
   int asked = 0;
 

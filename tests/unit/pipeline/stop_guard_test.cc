@@ -57,7 +57,7 @@ TEST(StopGuardTest, ASleepThatASignalWouldEndIsNoHang) {
   std::this_thread::sleep_for(kLong);
 }
 
-// Who has called vfork waits in state D until its child is gone.
+// A process that has called vfork waits in state D until its child is gone.
 void HangUntil(bool asked_to_stop) {
   WaitingSignal signal;
   const auto guard = StopGuard::Start(signal.fd());

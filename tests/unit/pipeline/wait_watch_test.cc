@@ -230,7 +230,7 @@ TEST_F(WaitWatchTest, SumsAreTheLastOnesOfEachThread) {
   EXPECT_EQ(threads.at(1).blocked_ns, 800);
   EXPECT_TRUE(threads.at(1).ended);
   EXPECT_THAT(given_, SizeIs(1));  // an end is no wait
-  watch_.Forget(kShop);
+  watch_.End(kShop);
   EXPECT_THAT(watch_.TakeThreads(kShop), IsEmpty());
 }
 

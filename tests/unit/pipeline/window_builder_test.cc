@@ -333,7 +333,7 @@ TEST_F(WindowWaitsTest, SumsByKindAreThoseOfTheStacks) {
   EXPECT_EQ(window.waits.text(thread.name), "worker");
 }
 
-// What was told of it before its window began was in the windows before, as of their ends.
+// The part that was told of it before its window began was in the windows before, as of their ends.
 TEST_F(WindowWaitsTest, AWaitCountsWithThePartThatFellIntoTheWindow) {
   builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 500 * kMs, main_));
   builder_.SumUpThreads(kWeb, Threads(70 * kMs, 30 * kMs));

@@ -104,8 +104,8 @@ TEST(WindowSeriesStreamTest, PausesBelongToTheProcessThatHadThem) {
       for (const uint64_t generation : process.collections) collections += generation;
     }
   }
-  EXPECT_EQ(pauses, 1058u);
-  EXPECT_EQ(collections, 1058u);
+  EXPECT_EQ(pauses, 1552u);
+  EXPECT_EQ(collections, 1552u);
 }
 
 TEST(WindowSeriesStreamTest, AWallClockThatIsSetBackIsSaidAndNothingIsLost) {

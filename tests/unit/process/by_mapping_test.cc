@@ -17,7 +17,7 @@ Mapping FileMapping(uint64_t start) {
   return mapping;
 }
 
-constexpr ProcessKey kOne{1, 1}, kOther{1, 2};
+const Process kOne({1, 1}, TargetFiles("/nonexistent", 1)), kOther({1, 2}, TargetFiles("/nonexistent", 1));
 
 TEST(ByMappingTest, HoldsForAMappingAsItWas) {
   ByMapping<int> known;
@@ -27,7 +27,7 @@ TEST(ByMappingTest, HoldsForAMappingAsItWas) {
   EXPECT_EQ(known.Of(kOne, FileMapping(0x20000)), 0);
   EXPECT_EQ(known.Of(kOther, FileMapping(0x10000)), 0) << "a later process with this pid";
   EXPECT_EQ(known.Of(kOne, FileMapping(0x10000)), 5);
-  known.Forget(kOne);
+  kOne.ends->Announce(kOne.key);
   EXPECT_EQ(known.Of(kOne, FileMapping(0x10000)), 0);
 }
 

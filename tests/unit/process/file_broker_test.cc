@@ -151,7 +151,8 @@ TEST_F(FileBrokerTest, ItsProcessesHoldNothingOfOurs) {
 }
 
 TEST_F(FileBrokerTest, ItsProcessesEndWithIt) {
-  // By descriptors: a number may be another process's by then, and whoever inherits a process may never wait for it.
+  // By descriptors: a number may be another process's by then, and a process that inherits another may never wait for
+  // it.
   std::vector<UniqueFd> processes;
   for (const pid_t pid : {broker_->nursery_pid(), WorkerPid()}) {
     processes.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

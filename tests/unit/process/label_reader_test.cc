@@ -147,6 +147,8 @@ TEST_F(LabelReaderTest, WhatTheNodeSaysOfAPlaceWinsOverWhatTheProcessSays) {
   EXPECT_EQ(reader_.Of(process_->key).Get(LabelKey::kKubernetesNamespace), "prod");
   EXPECT_EQ(Pod(), "") << "a claim does not mix with what the node knows";
   ++process_->exec_count;
+  process_->ends->Announce(process_->key);
+  EXPECT_EQ(Pod(), "") << "not for a moment: an exec moves no process into another pod";
   Read(2);
   EXPECT_EQ(reader_.Of(process_->key).Get(LabelKey::kKubernetesNamespace), "prod");
   EXPECT_FALSE(reader_.HasPlace(*process_)) << "the new program may be in another control group";

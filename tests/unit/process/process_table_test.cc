@@ -80,7 +80,7 @@ TEST_F(ProcessTableTest, AScanReadsCommInnermostPidAndExecutableMappings) {
   EXPECT_EQ(process.mappings.Find(0x7f0000000010)->kind, MappingKind::kJitMemory);
 }
 
-// Who comes later, be it after a restart of the agent, reads what an earlier one was told by a sample or a fork.
+// An agent that comes later, be it after a restart, reads what an earlier one was told by a sample or a fork.
 TEST_F(ProcessTableTest, AProcessHasOneStartTimeHoweverItIsHeardOf) {
   MakeProcess(42, "app", 123, 42, kMaps);
   ProcessTable by_scan(proc_.string(), clock_), by_sample(proc_.string(), clock_), by_fork(proc_.string(), clock_);

@@ -64,7 +64,7 @@ TEST_F(TargetFilesTest, AFifoIsRefusedWithoutWaiting) {
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// What opening does to a device can't be tested everywhere; a FIFO shows it too: its writer would get through.
+// The effect of opening a device can't be tested everywhere; a FIFO shows it too: its writer would get through.
 TEST_F(TargetFilesTest, WhatIsNoRegularFileIsNotEvenOpened) {
   const std::string fifo = (root_ / "tmp/perf-1.map").string();
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -126,7 +126,7 @@ TEST_F(TargetFilesTest, NothingOutsideTheRootIsRemovedAndNoLink) {
   EXPECT_TRUE(fs::is_symlink(root_ / "tmp/perf-1.map"));
 }
 
-// What a service has of its own, a /tmp for instance, hides the host's; its first process shows them.
+// A folder that a service has of its own, a /tmp for instance, hides the host's; its first process shows it.
 TEST_F(TargetFilesTest, FilesOfTheHostAreThoseThatItsFirstProcessSees) {
   fs::create_directories(proc_ / "1/root/only/there");
   Write(proc_ / "1/root/only/there/lib.so", "x");
@@ -137,7 +137,7 @@ TEST_F(TargetFilesTest, FilesOfTheHostAreThoseThatItsFirstProcessSees) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->status.st_ino, status.st_ino);
   EXPECT_TRUE(Files().OpenOnHost("/only/there/link.so").ok()) << "links are the host's, too";
-  // Of a process that is gone: its mapping says which file it was.
+  // The mapping of a process that is gone says which file it was.
   Mapping mapping;
   mapping.path = "/only/there/lib.so";
   mapping.inode = status.st_ino;
@@ -147,7 +147,7 @@ TEST_F(TargetFilesTest, FilesOfTheHostAreThoseThatItsFirstProcessSees) {
   EXPECT_TRUE(gone.OpenMapping(mapping).ok());
   mapping.device_minor ^= 1;
   EXPECT_FALSE(gone.OpenMapping(mapping).ok()) << "another device";
-  // What it does not have may be seen by our own mounts.
+  // A file that it does not have may be seen by our own mounts.
   Write(proc_ / "ours", "x");
   EXPECT_TRUE(Files().OpenOnHost((proc_ / "ours").string()).ok());
 }

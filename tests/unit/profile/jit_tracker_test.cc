@@ -63,7 +63,7 @@ TEST_F(JitTrackerTest, SeenAndUnseenCallsNest) {
   tracker_.Begin(7, {1'050}, 0x9, 0x5e + 0x9, 0x6000);  // an exception ends it; the probe is taken out
   EXPECT_EQ(End(7, 0xc, 1'250, 0, MonotonicTime{1'200})->own_ns(), 50u);
   EXPECT_EQ(tracker_.counters().unfinished, 1u);
-  // What was seen counts more than what the stack says.
+  // An event counts more than what the stack says.
   const auto outer = End(7, 0xe, 2'000, 0, MonotonicTime{990});
   EXPECT_EQ(outer->duration_ns(), 1'000u);
   EXPECT_EQ(outer->own_ns(), 950u);

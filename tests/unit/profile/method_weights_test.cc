@@ -90,7 +90,7 @@ TEST_F(MethodWeightsTest, AddsProfilesAndTakesOnlyWhatIsWanted) {
   EXPECT_EQ(sorted[1].self, 1u);
 }
 
-// What the runtime does without a name: below a role, without managed code between.
+// Work of the runtime without a name: below a role, without managed code between.
 class NamelessLeavesTest : public MethodWeightsTest {
  protected:
   NamelessLeavesTest() {

@@ -59,7 +59,7 @@ TEST(WaitKindTest, ThreadsThatWaitForWorkAreIdle) {
   EXPECT_EQ(Kind(SYS_futex, {}, {}), WaitKind::kIdle);  // of the runtime itself
   // The first call of Monitor.Exit may wake the thread that compiles methods anew.
   EXPECT_EQ(Kind(SYS_futex, {}, {}, true, false, true), WaitKind::kIdle);
-  // What a stack that is cut does not show may be a method.
+  // The frames that a cut stack does not show may be a method.
   EXPECT_EQ(KindOfWait({.syscall = SYS_futex, .cut = true, .in_runtime = true}), WaitKind::kFutex);
   // A pool worker that waits in somebody's work does not.
   EXPECT_EQ(Kind(SYS_futex, {},

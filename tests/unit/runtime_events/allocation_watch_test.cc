@@ -41,7 +41,7 @@ class AllocationWatchTest : public testing::Test {
     return frames_.Intern(Frame{FrameKind::kNative, NameSource::kElfSymbols, text, "", ""});
   }
 
-  // Of thread 1, with sums that grow by `bytes` and one hit.
+  // An event of thread 1, with sums that grow by `bytes` and one hit.
   wire_allocation Event(uint64_t time, uint64_t bytes, uint32_t weight = WIRE_ALLOCATION_ONE) {
     wire_allocation event{};
     event.header.time_ns = time;

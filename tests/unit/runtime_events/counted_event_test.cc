@@ -28,7 +28,7 @@ ClrEvent Acquired(std::optional<uint64_t> duration_ns) {
 }
 
 TEST(CountedEventTest, BytesExceptionsAndNanosecondsAreCounted) {
-  // What is counted has views of the event's texts.
+  // The counted event has views of the event's texts.
   const ClrEvent tick_event = Tick(106'600), thrown_event = Thrown(), wait_event = Acquired(20'000'000);
   const std::optional<CountedEvent> tick = CountEvent(ProfileView::kAllocations, tick_event);
   ASSERT_TRUE(tick.has_value());

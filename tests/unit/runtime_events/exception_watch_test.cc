@@ -139,7 +139,7 @@ TEST_F(ExceptionWatchTest, WhatWasNotSentIsTold) {
 TEST_F(ExceptionWatchTest, AProcessThatIsForgottenBeginsAnew) {
   Throw(10, 1, kOutOfStock);
   EXPECT_TRUE(watch_.Knows(kKey));
-  watch_.Forget(kKey);
+  watch_.End(kKey);
   EXPECT_FALSE(watch_.Knows(kKey));
   Stack(10, 1, {Managed("Take")});
   EXPECT_THAT(seen_, IsEmpty());

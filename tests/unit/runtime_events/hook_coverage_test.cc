@@ -24,7 +24,7 @@ TEST(HookCoverageTest, TheMeasureIsCpuTime) {
   coverage.Note({13 * kSecond}, 5 * kSecond);
   EXPECT_DOUBLE_EQ(coverage.share(), 2.0 / 5);
   EXPECT_DOUBLE_EQ(coverage.Factor(0), 2.5);
-  // Of the two seconds a tenth were the probes': the program itself needed 1.8 s for what was counted.
+  // The probes took a tenth of the two seconds: the program itself needed 1.8 s for what was counted.
   EXPECT_DOUBLE_EQ(coverage.Factor(kSecond / 5), 1 + 3 / 1.8);
 }
 

@@ -35,7 +35,7 @@ class HookSetTest : public testing::Test {
     file_ = std::make_shared<const OpenedFile>(std::move(file));
     set_ = std::make_unique<HookSet>(
         [this](const HookPlace& place, const std::string& path) { return Attach(place.hook, path, place.offset); },
-        file_, clock_);
+        clock_);
   }
 
   absl::StatusOr<UniqueFd> Attach(wire_hook hook, const std::string& path, uint64_t offset) {
@@ -49,7 +49,10 @@ class HookSetTest : public testing::Test {
     return UniqueFd(ends[1]);
   }
   static HookPlace Place(wire_hook hook) { return {hook, HookForm::kPlain, 100u + hook}; }
-  absl::Status Plant() { return set_->Plant({Place(WIRE_HOOK_COMPILED), Place(WIRE_HOOK_COMPILE)}); }
+  absl::Status Plant() {
+    set_->Add(file_, {Place(WIRE_HOOK_COMPILED), Place(WIRE_HOOK_COMPILE)});
+    return set_->Plant();
+  }
 
   // Those that are there, in the order in which they were planted.
   std::vector<wire_hook> There() {
@@ -146,6 +149,30 @@ TEST_F(HookSetTest, IntoAFileThatWasChangedNothingComesBack) {
   EXPECT_THAT(There(), IsEmpty());
 }
 
+TEST_F(HookSetTest, ProbesOfTwoFilesAreOneSet) {
+  char name[] = "/tmp/hook_set_test.XXXXXX";
+  OpenedFile other{UniqueFd(mkstemp(name)), {}};
+  unlink(name);
+  ASSERT_EQ(fstat(other.fd.get(), &other.status), 0);
+  const auto beside = std::make_shared<const OpenedFile>(std::move(other));
+  std::vector<std::string> paths;
+  set_ = std::make_unique<HookSet>(
+      [&](const HookPlace&, const std::string& path) -> absl::StatusOr<UniqueFd> {
+        paths.push_back(path);
+        return UniqueFd(dup(0));
+      },
+      clock_);
+  set_->Add(beside, {Place(WIRE_HOOK_SUSPEND)});
+  set_->Add(file_, {Place(WIRE_HOOK_ALLOCATED)});
+  ASSERT_TRUE(set_->Plant().ok());
+  EXPECT_THAT(paths, ElementsAre("/proc/self/fd/" + std::to_string(beside->fd.get()),
+                                 "/proc/self/fd/" + std::to_string(file_->fd.get())));
+  ASSERT_TRUE(set_->Detach(clock_.Now()));
+  set_->Await();
+  ASSERT_EQ(write(beside->fd.get(), "x", 1), 1);
+  EXPECT_EQ(set_->Reattach().code(), absl::StatusCode::kFailedPrecondition) << "one of the files is another one now";
+}
+
 TEST_F(HookSetTest, OneIsLeftOutUntilItIsLetInAlsoBehindARest) {
   ASSERT_TRUE(Plant().ok());
   ASSERT_TRUE(set_->DetachProbe(WIRE_HOOK_COMPILE));
@@ -179,7 +206,7 @@ TEST_F(HookSetTest, LetInAtRestItComesBackWithTheOthers) {
 
 TEST_F(HookSetTest, ItsProbesGoWithIt) {
   ASSERT_TRUE(Plant().ok());
-  set_ = std::make_unique<HookSet>(nullptr, file_, clock_);
+  set_ = std::make_unique<HookSet>(nullptr, clock_);
   EXPECT_THAT(There(), IsEmpty());
 }
 

@@ -17,7 +17,7 @@ constexpr ProcessKey kWeb{7, 1}, kOther{8, 1};
 // 0.3 %: of each kind 6 ms at once.
 class ProbeCostLimiterTest : public testing::Test {
  protected:
-  std::unique_ptr<HookSet> MakeSet() { return std::make_unique<HookSet>(nullptr, nullptr, clock_); }
+  std::unique_ptr<HookSet> MakeSet() { return std::make_unique<HookSet>(nullptr, clock_); }
 
   SystemClock clock_;
   const std::unique_ptr<HookSet> runtime_ = MakeSet(), jit_ = MakeSet(), second_runtime_ = MakeSet();

@@ -65,10 +65,11 @@ class ProbedEventsTest : public testing::Test {
 TEST_F(ProbedEventsTest, ThreadsComeGetNamesAndGo) {
   ProbedEvents events = Make();
   events.OnTask(Task(SideBandKind::kFork, 44));
+  events.OnThreadCreated({{6}, kPid + 1, 44, {"Shop.Main", "clone"}, "Shop.Main"});
   events.OnTask(Name(44, ".NET TP Worker"));
   events.OnTask(Task(SideBandKind::kExit, 44));
   events.OnTask(Task(SideBandKind::kExit, 45));
-  EXPECT_THAT(lines_, ElementsAre("ThreadCreated                on 41  tid=44 source=kernel",
+  EXPECT_THAT(lines_, ElementsAre("ThreadCreated                on 41  tid=44 method=Shop.Main source=kernel",
                                   "ThreadNameChanged            on 44  tid=44 name=\".NET TP Worker\" source=kernel",
                                   "ThreadDestroyed              on 44  tid=44 name=\".NET TP Worker\" source=kernel",
                                   "ThreadDestroyed              on 45  tid=45 source=kernel"));

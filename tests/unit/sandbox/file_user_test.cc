@@ -46,7 +46,7 @@ TEST_F(FileUserTest, GivesAwayWhatItMadeAndNothingElse) {
   ASSERT_TRUE(HandOver(path_ + "/new", other).ok());
   EXPECT_EQ(OwnerOf(path_ + "/new"), other.uid);
 
-  // Of the files in the user's folder root's own are given too, but none that has a second name elsewhere.
+  // In the user's folder root's own files are given too, but none that has a second name elsewhere.
   std::ofstream(path_ + "/new/history.db") << "x";
   std::ofstream(path_ + "/secret") << "x";
   std::filesystem::create_hard_link(path_ + "/secret", path_ + "/new/hard");

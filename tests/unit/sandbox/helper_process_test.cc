@@ -100,7 +100,7 @@ TEST(HelperProcessTest, AFileGoesAlongWithADatagram) {
   EXPECT_STREQ(text, "here");
 }
 
-// What an attacker who took over the process would have.
+// The rights that an attacker who took over the process would have.
 TEST(HelperProcessTest, HasNoCapabilitiesNoOpenFilesAndASmallDisk) {
   const UniqueFd opened(open("/etc/hostname", O_RDONLY | O_CLOEXEC));
   const int secret = fcntl(opened.get(), F_DUPFD, 50);  // without close-on-exec

@@ -258,6 +258,38 @@ TEST(DictionaryTest, LinesComeBackAndTakeRoomOnlyWhereTheyAre) {
   EXPECT_EQ(bytes[1], bytes[0] + 3);
 }
 
+TEST(DictionaryTest, TheHashOfAFileTakesRoomOnlyWhereItIs) {
+  std::vector<size_t> bytes;
+  for (const uint32_t line : {0u, 57u}) {
+    for (const absl::string_view hash : {"", "f00d"}) {
+      ProfileModelBuilder recorded;
+      const FrameIndex total = recorded.Frame({.kind = ModelFrameKind::kType,
+                                               .name = recorded.String("Total"),
+                                               .build_id = recorded.String("c0ffee"),
+                                               .file_hash = recorded.String(hash),
+                                               .line = line});
+      recorded.Add({.thread = recorded.Thread({.pid = 1}), .stack = recorded.Node(kRootNode, total)});
+      SegmentBuilder builder;
+      builder.Nodes(*std::move(recorded).Build());
+      const std::string addition = builder.AdditionSince({});
+      bytes.push_back(addition.size());
+      SegmentDictionary dictionary;
+      ASSERT_TRUE(dictionary.Extend(AsBytes(addition)).ok());
+      const ModelFrame& frame = dictionary.frame(0);
+      EXPECT_EQ(frame.kind, ModelFrameKind::kType);
+      EXPECT_EQ(dictionary.text(frame.build_id), "c0ffee");
+      EXPECT_EQ(dictionary.text(frame.file_hash), hash);
+      EXPECT_EQ(frame.line, line);
+      for (size_t cut = 0; cut < addition.size(); ++cut) {
+        EXPECT_FALSE(SegmentDictionary().Extend(AsBytes(addition).first(cut)).ok());
+      }
+    }
+  }
+  constexpr size_t kTextBytes = 5;  // only texts that frames have are written
+  EXPECT_EQ(bytes[1], bytes[0] + 1 + kTextBytes);
+  EXPECT_EQ(bytes[3], bytes[2] + 1 + kTextBytes);
+}
+
 TEST(DictionaryTest, FilesKeepTheirPlaceOnTheWebAndAProfileHasThoseOfItsFrames) {
   ProfileModelBuilder model;
   const auto frame_in = [&](const char* file) {

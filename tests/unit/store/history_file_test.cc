@@ -1,4 +1,4 @@
-// Which file a history takes, and what it does with those that are not its own; versions of its tables.
+// Finds which file a history takes, and what it does with those that are not its own; versions of its tables.
 #include "store/history_file.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing::MadeUpHost;
 using ::testing::SizeIs;
 using testing::StoreFolder;
 
-constexpr int64_t kVersion = 2;  // that this program writes
+constexpr int64_t kVersion = 3;  // that this program writes
 
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,4 +1,4 @@
-// What the history of a host lives through: kill -9, full disks, damaged files, clocks that jump.
+// The history of a host lives through kill -9, full disks, damaged files, and clocks that jump.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

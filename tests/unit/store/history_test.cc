@@ -275,7 +275,7 @@ TEST_F(HistoryTest, TheLimitOfAgeHolds) {
   MadeUpHost host({.samples = 10, .processes = 3, .pauses = 1, .compilations = 1}, kBegin);
   for (int i = 0; i < 4 * 360; ++i) {
     ASSERT_TRUE(history->Append(host.Next()).ok());
-    if (i % 12 == 0) Maintain(*history, host.now_unix_ns());
+    if (i % 60 == 0) Maintain(*history, host.now_unix_ns());
   }
   Maintain(*history, host.now_unix_ns());
   const HistorySpan span = *history->Span();

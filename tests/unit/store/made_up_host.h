@@ -146,8 +146,8 @@ class MadeUpHost {
   }
 
   // 30 to 60 frames: 15 of the program, 12 of the kind of request, then those of one of its variants. Variant r is
-  // drawn with a probability of about r^-1.43, so that n samples of a program have some 4 * n^0.7 distinct stacks
-  // (2,500 of 10,000, 60,000 of a million), and differs from variant r/2 from some frame on.
+  // drawn with a probability of about r^-1.43. So n samples of a program have some 4 * n^0.7 distinct stacks: 2,500 of
+  // 10,000, 60,000 of a million. Variant r differs from variant r/2 from some frame on.
   NodeIndex Stack(size_t process, ProfileModelBuilder& model) {
     const uint64_t program = process % options_.programs;
     const uint64_t request = Mix(program, 1000 + Rare(options_.requests));

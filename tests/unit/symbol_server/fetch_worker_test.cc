@@ -37,7 +37,7 @@ class FakeFetcher : public SymbolFetcher {
   std::vector<std::string>& asked_;
 };
 
-// What a server is asked for, in this order.
+// The questions to a server, in this order.
 std::vector<std::string> Urls(const std::string& server, const SymbolFileKey& key) {
   std::vector<std::string> urls;
   for (const std::string& path : DebuginfodPaths(key)) urls.push_back(server + "/" + path);

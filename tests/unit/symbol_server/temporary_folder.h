@@ -41,7 +41,7 @@ class TemporaryFolder {
 
 inline std::string FixtureBytes(const std::string& name) { return *ReadWholeFile(ElfFixture(name), 64 << 20); }
 
-// Of the stripped fixture, whose debug file is libstripped.so.dbg.
+// The build id of the stripped fixture, whose debug file is libstripped.so.dbg.
 inline SymbolFileKey FixtureKey() {
   const std::string bytes = FixtureBytes("libstripped.so");
   return *ElfDebugKey(ElfImage::Parse(AsBytes(bytes))->build_id(), "/lib/libstripped.so");

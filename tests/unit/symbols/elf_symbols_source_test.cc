@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/proc/maps_text.h"
+#include "os/digest.h"
 #include "os/file_io.h"
 #include "test_paths.h"
 #include "unit/formats/elf/find_symbol.h"
@@ -68,6 +69,11 @@ class ElfSymbolsSourceTest : public testing::Test {
   SymbolFiles* symbol_files_ = nullptr;
 };
 
+std::string BuildIdOf(const std::string& path) {
+  const std::string bytes = *ReadWholeFile(path, 64 << 20);
+  return BuildIdText(ElfImage::Parse(AsBytes(bytes))->build_id());
+}
+
 TEST_F(ElfSymbolsSourceTest, StylesOfASymbol) {
   const std::string file = ElfFixture("libwhole.so");
   const Mapping mapping = MappingOf(file);
@@ -86,9 +92,21 @@ TEST_F(ElfSymbolsSourceTest, AFrameSaysWhatALinkerMustKnow) {
   for (const NameStyle style : {NameStyle::kShort, NameStyle::kFull, NameStyle::kRaw}) {
     const auto frame = At(MappingOf(file), AddressOf(file, "_ZNK4shop5Order5TotalEi") + 1, style);
     EXPECT_EQ(frame->symbol, "_ZNK4shop5Order5TotalEi");
-    EXPECT_EQ(frame->module_path, file);
+    EXPECT_EQ(frame->image->path, file);
     EXPECT_EQ(frame->address, symbol->address.value);
     EXPECT_EQ(frame->size, symbol->size);
+  }
+}
+
+TEST_F(ElfSymbolsSourceTest, EveryFrameOfAnImageSaysWhichBuildItIs) {
+  const std::string file = ElfFixture("libwhole.so");
+  const std::string hash = HeadTailLengthHash(AsBytes(*ReadWholeFile(file, 64 << 20)));
+  const Mapping mapping = MappingOf(file);
+  // The last has no name: the headers are no function.
+  for (const uint64_t address : {AddressOf(file, "_ZNK4shop5Order5TotalEi") + 1, mapping.start}) {
+    const auto frame = At(mapping, address);
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_EQ(*frame->image, (ImageIdentity{file, BuildIdOf(file), hash}));
   }
 }
 
@@ -213,11 +231,6 @@ class FakeSymbolFiles : public SymbolFiles {
   uint64_t generation_ = 0;
 };
 
-std::string BuildIdOf(const std::string& path) {
-  const std::string bytes = *ReadWholeFile(path, 64 << 20);
-  return BuildIdText(ElfImage::Parse(AsBytes(bytes))->build_id());
-}
-
 TEST_F(ElfSymbolsSourceTest, ASymbolFileThatComesLaterNamesWhatFollowsAndWhatWas) {
   FakeSymbolFiles files;
   symbol_files_ = &files;
@@ -252,14 +265,14 @@ TEST_F(ElfSymbolsSourceTest, ASymbolFileThatComesAfterTheLastSampleStillNamesIt)
   CopiedFixture copy;
   const std::string lone = copy.Copy(ElfFixture("libstripped.so"), "libstripped.so");
   At(MappingOf(lone), AddressOf(ElfFixture("libwhole.so"), "_ZL12HiddenHelperi"));
-  source_->Forget(process_.key);
+  process_.ends->Announce(process_.key);
   files.Arrives(BuildIdOf(lone), ElfFixture("libstripped.so.dbg"));
   absl::flat_hash_map<FrameId, FrameId> names;
   source_->AddLateNames(names);
   EXPECT_EQ(names.size(), 1u);
 }
 
-TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetNoNameLater) {
+TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetTheirNamesApart) {
   FakeSymbolFiles files;
   symbol_files_ = &files;
   CopiedFixture copy;
@@ -269,18 +282,21 @@ TEST_F(ElfSymbolsSourceTest, TwoBuildsWithTheSameTextGetNoNameLater) {
   std::string bytes = *ReadWholeFile(ElfFixture("libstripped.so"), 64 << 20);
   const auto image = ElfImage::Parse(AsBytes(bytes));
   bytes[static_cast<size_t>(image->build_id().data() - AsBytes(bytes).data())] ^= 1;
-  // An update, at the same path: all that is said of the two functions is the same.
+  // An update, at the same path: only the builds tell the two functions apart.
   std::filesystem::remove(first.path);
   copy.Write("libstripped.so", bytes);
   Mapping second = MappingOf(first.path);
   second.start += 0x10000000;
   second.end += 0x10000000;
-  EXPECT_EQ(before, At(second, hidden + 0x10000000));
+  const auto after = At(second, hidden + 0x10000000);
+  EXPECT_EQ(after->text, before->text);
+  EXPECT_NE(after->image->build_id, before->image->build_id);
   files.Arrives(BuildIdOf(ElfFixture("libstripped.so")), ElfFixture("libstripped.so.dbg"));
   EXPECT_EQ(At(first, hidden)->text, "HiddenHelper");
   absl::flat_hash_map<FrameId, FrameId> names;
   source_->AddLateNames(names);
-  EXPECT_TRUE(names.empty()) << "the frame was the other build's too";
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(frames_.at(names.begin()->first), *before) << "the server has no file of the other build";
 }
 
 TEST_F(ElfSymbolsSourceTest, NobodyIsAskedForAnImageWithSymbolsOrADebugFile) {
@@ -405,8 +421,10 @@ TEST_F(ElfSymbolsSourceTest, TheVdsoIsReadFromOurselves) {
     ASSERT_NE(function, nullptr);
     const uint64_t inside = reinterpret_cast<uint64_t>(function) - getauxval(AT_SYSINFO_EHDR);
     EXPECT_THAT(At(mapping, kBase + inside + 1)->text, testing::HasSubstr("clock_gettime"));
+    EXPECT_EQ(At(mapping, kBase + inside + 1)->image->build_id.size(), 40u);
     mapping.end += 0x1000;  // a 32-bit process has another one
     EXPECT_FALSE(At(mapping, kBase + inside + 1)->named());
+    EXPECT_EQ(At(mapping, kBase + inside + 1)->image->build_id, "");
     return;
   }
   GTEST_SKIP() << "no vDSO here";
@@ -446,7 +464,7 @@ TEST_F(ElfSymbolsSourceTest, ForgottenProcessesFreeAllButAFewImages) {
                     .has_value());
   }
   const uint64_t each = source_->counters().index_bytes / kImages;
-  source_->Forget(process_.key);
+  process_.ends->Announce(process_.key);
   EXPECT_EQ(source_->counters().images_held, kIdle);
   EXPECT_EQ(source_->counters().index_bytes, each * kIdle);
 }
@@ -465,7 +483,7 @@ TEST_F(ElfSymbolsSourceTest, WhatNoProcessUsesIsBoundedByItsBytes) {
                     .has_value());
   }
   EXPECT_EQ(source_->counters().images_held, kImages) << "what is in use stays";
-  source_->Forget(process_.key);
+  process_.ends->Announce(process_.key);
   EXPECT_LT(source_->counters().images_held, kImages);
   EXPECT_GT(source_->counters().images_held, 0u);
   EXPECT_LT(source_->counters().index_bytes, small.idle_bytes);

@@ -6,16 +6,17 @@ namespace clrsampler {
 namespace {
 
 // Gets `step` further with each poll, up to `limit`.
-class LaggingSource : public FrameSource {
+class LaggingSource : public FrameSource, public PolledSource {
  public:
   std::optional<Resolution> Resolve(const FrameQuery&) override { return std::nullopt; }
   uint64_t Generation(ProcessKey) const override { return 1; }
+  PolledSource* polled() override { return this; }
   void Poll(const Process&, MonotonicTime) override {
     ++polls;
     seen.ns = std::min(seen.ns + step, limit);
   }
   MonotonicTime CompleteUntil(ProcessKey) const override { return seen; }
-  void Forget(ProcessKey) override {}
+  bool WantsShortIterations(MonotonicTime) const override { return false; }
 
   MonotonicTime seen{0};
   uint64_t step = 100;
@@ -62,9 +63,6 @@ class FixedSource : public FrameSource {
     return answer_;
   }
   uint64_t Generation(ProcessKey) const override { return 1; }
-  void Poll(const Process&, MonotonicTime) override {}
-  MonotonicTime CompleteUntil(ProcessKey) const override { return MonotonicTime::Max(); }
-  void Forget(ProcessKey) override {}
   int asked = 0;
 
  private:

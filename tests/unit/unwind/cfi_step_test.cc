@@ -209,7 +209,7 @@ CfiStepResult live_step;
 ucontext_t live_context;
 
 void OnSignal(int, siginfo_t*, void* context) {
-  // What sp is once the handler has returned to __restore_rt: the address of the ucontext.
+  // The value of sp once the handler has returned to __restore_rt: the address of the ucontext.
   CfiRow row;
   row.signal_frame = true;
   live_step = CfiStep(row, false, {0x1000, reinterpret_cast<uint64_t>(context), 0, 0}, LiveMemory(), ElfMachine::kX64);

@@ -19,6 +19,7 @@ class RawRecord {
   std::vector<wire_code_snapshot> snapshots;
   std::vector<wire_replaced_return> returns;
   std::vector<wire_async_object> async_objects;
+  std::vector<wire_trace_context> traces;  // one at most
 
   RawRecord& Frame(uint64_t frame_address, uint64_t saved_fp, uint64_t return_address, std::vector<uint64_t> gap = {}) {
     user.push_back(frame_address | uint64_t{gap.size()} << WIRE_GAP_SHIFT);
@@ -41,7 +42,9 @@ class RawRecord {
     header.snapshots = static_cast<uint16_t>(snapshots.size());
     header.header.size = static_cast<uint32_t>(
         sizeof header + (kernel.size() + user.size()) * 8 + snapshots.size() * sizeof(wire_code_snapshot) +
-        returns.size() * sizeof(wire_replaced_return) + async_objects.size() * sizeof(wire_async_object));
+        returns.size() * sizeof(wire_replaced_return) + async_objects.size() * sizeof(wire_async_object) +
+        traces.size() * sizeof(wire_trace_context));
+    header.flags |= traces.empty() ? 0 : WIRE_SAMPLE_TRACE;
     header.flags |= static_cast<uint32_t>(returns.size()) << WIRE_SAMPLE_RETURNS_SHIFT;
     header.flags |= static_cast<uint32_t>(async_objects.size()) << WIRE_SAMPLE_ASYNC_SHIFT;
     storage_.assign(sizeof header / 8, 0);
@@ -60,6 +63,11 @@ class RawRecord {
     for (const wire_async_object& object : async_objects) {
       storage_.push_back(object.address);
       storage_.insert(storage_.end(), std::begin(object.words), std::end(object.words));
+    }
+    for (const wire_trace_context& trace : traces) {
+      const size_t end = storage_.size();
+      storage_.resize(end + sizeof trace / sizeof(uint64_t));
+      std::memcpy(storage_.data() + end, &trace, sizeof trace);
     }
     return std::as_bytes(std::span<const uint64_t>(storage_));
   }

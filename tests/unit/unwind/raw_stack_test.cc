@@ -68,7 +68,7 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   RestoreReturnAddresses(leaf_words, true);
   EXPECT_EQ(RawStack::Parse(std::as_bytes(std::span<const uint64_t>(leaf_words)))->sample().ip, 0xA1u);
 
-  // What the trampoline has pushed is not the caller's.
+  // A word that the trampoline has pushed is not the caller's.
   RawRecord pushed;
   pushed.header.ip = kTrampoline + 5;
   pushed.header.sp = 0x7000;
@@ -93,7 +93,7 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
     EXPECT_EQ(mended->sample().header.size, busy_words.size() * 8);
   }
 
-  // Of a record that is cut nothing is changed.
+  // Nothing is changed in a record that is cut.
   std::vector<uint64_t> cut(words.begin(), words.end() - 1);
   const std::vector<uint64_t> before = cut;
   RestoreReturnAddresses(cut, true);
@@ -205,6 +205,22 @@ TEST(RawStackTest, AsyncObjectsAreTheEndOfTheRecord) {
   for (size_t length = 0; length < whole.size(); length += 8) {
     EXPECT_FALSE(RawStack::Parse(whole.first(length)).ok()) << length;
   }
+}
+
+TEST(RawStackTest, TheIdsOfATraceComeLast) {
+  RawRecord record;
+  record.Frame(0x7000, 0x7040, 0x401000, {1, 2}).Tail({9});
+  EXPECT_EQ(RawStack::Parse(record.Bytes())->trace(), nullptr);
+  record.async_objects.resize(2);
+  record.traces.push_back({{1, 2, 3}, {4, 5}});
+  const auto whole = record.Bytes();
+  const auto stack = RawStack::Parse(whole);
+  ASSERT_TRUE(stack.ok()) << stack.status();
+  ASSERT_NE(stack->trace(), nullptr);
+  EXPECT_EQ(stack->trace()->trace_id[2], 3);
+  EXPECT_EQ(stack->trace()->span_id[1], 5);
+  EXPECT_EQ(stack->async_objects().size(), 2u);
+  EXPECT_FALSE(RawStack::Parse(whole.first(whole.size() - 8)).ok());
 }
 
 TEST(RawStackTest, CountsThatLieNeverReadOutside) {

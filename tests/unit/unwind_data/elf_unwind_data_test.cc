@@ -481,7 +481,7 @@ TEST_F(ElfUnwindDataTest, ProcessesShareAnImage) {
   EXPECT_TRUE(data_->Find(other, mapping, kBase + CodeIn(image)).has_row);
   EXPECT_EQ(data_->counters().images_opened, 1u);
   EXPECT_EQ(data_->counters().bytes, bytes);
-  data_->Forget(process_.key);
+  process_.ends->Announce(process_.key);
   EXPECT_TRUE(data_->Find(other, mapping, kBase + CodeIn(image)).has_row);
 }
 

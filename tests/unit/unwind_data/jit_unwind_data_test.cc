@@ -121,7 +121,7 @@ TEST_P(JitUnwindDataTest, AMethodAndItsFunclet) {
   EXPECT_EQ(At(kPermanent + 0x110, 1).managed, body.managed);
   EXPECT_EQ(fake_.memory.reads, reads);
   EXPECT_EQ(data_.counters().methods, 1u);
-  data_.Forget(process_.key);
+  process_.ends->Announce(process_.key);
   EXPECT_EQ(data_.heap_bytes(), 0u);
   EXPECT_EQ(At(kPermanent + 0x110, 1).kind, CodeKind::kUnknown);
 }
@@ -279,7 +279,7 @@ TEST_P(JitUnwindDataTest, AnExecutedProgramHasItsOwnCode) {
   EXPECT_EQ(At(kPermanent + 0x10F, 10).kind, CodeKind::kUnknown);
 }
 
-// What ProcessCode remembers by address.
+// The answers that ProcessCode remembers by address.
 TEST_P(JitUnwindDataTest, OnlyPermanentAnswersAreRemembered) {
   ImageFiles images;
   FrameTable frames;
@@ -288,6 +288,9 @@ TEST_P(JitUnwindDataTest, OnlyPermanentAnswersAreRemembered) {
   ElfUnwindData elf(images);
   ProcessCode code(data_, r2r, elf, nullptr, nullptr);
   Emit(*permanent_, 0x100, {kFramed});
+  // Its own source of code hears of another table, so that it can be made to forget alone.
+  Observe(1, {kPermanent + 0x10F});
+  const std::shared_ptr<ProgramEnds> of_data = std::exchange(process_.ends, std::make_shared<ProgramEnds>());
   EXPECT_EQ(code.For(process_, {5}).At(kPermanent + 0x10F).kind, CodeKind::kManaged);
   const size_t bytes = code.heap_bytes();
   EXPECT_GT(bytes, data_.heap_bytes());
@@ -295,7 +298,7 @@ TEST_P(JitUnwindDataTest, OnlyPermanentAnswersAreRemembered) {
   Mapping heap = *process_.mappings.Find(kPermanent);
   heap.end += 0x1000;
   process_.mappings.Insert(heap);
-  data_.Forget(process_.key);
+  of_data->Announce(process_.key);
   process_.exited = {4000};
   EXPECT_EQ(code.For(process_, {6}).At(kPermanent + 0x10F).kind, CodeKind::kManaged) << "remembered";
   process_.exited = MonotonicTime::Max();
@@ -313,7 +316,8 @@ TEST_P(JitUnwindDataTest, OnlyPermanentAnswersAreRemembered) {
   heap.kind = MappingKind::kOther;
   process_.mappings.Insert(heap);
   EXPECT_EQ(code.For(process_, {6000}).At(kPermanent + 0x10F).kind, CodeKind::kUnknown);
-  code.Forget(process_.key);
+  process_.ends->Announce(process_.key);
+  of_data->Announce(process_.key);
   EXPECT_EQ(code.heap_bytes(), 0u);
 }
 

@@ -133,7 +133,7 @@ TEST_F(R2rUnwindDataTest, SplitMethodsHaveUnwindDataOfBothPartsAndNoEpilogues) {
     if (function.part != R2rPart::kCold) continue;
     ++cold;
     if (!found.managed->unwind.chained) continue;
-    // What the hot part did, as done before.
+    // The work of the hot part, as done before.
     const CodeAt hot = At(mapping, *image->pe().OffsetOfRva(image->Function(function.method)->begin));
     ASSERT_EQ(found.managed->unwind.codes.size(), hot.managed->unwind.codes.size());
     with_frame += found.managed->unwind.codes.empty() ? 0 : 1;
@@ -162,7 +162,7 @@ TEST_F(R2rUnwindDataTest, OtherFilesHaveNone) {
   }
 }
 
-// Of a compressed single-file program: the image is in the process's memory only.
+// The image of a compressed single-file program is in the process's memory only.
 class R2rUnwindDataInMemoryTest : public testing::Test {
  protected:
   static constexpr uint64_t kBase = 0x55e2c7850000;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "formats/byte_reader.h"
 
@@ -48,6 +49,7 @@ int64_t Field(uint32_t instruction, int low, int bits) {
 
 bool IsCall(uint32_t instruction) { return (instruction & 0xfc000000) == 0x94000000; }
 bool IsIndirect(uint32_t instruction) { return (instruction & 0xffdffc1f) == 0xd61f0000; }  // br, blr
+bool IsIndirectCall(uint32_t instruction) { return (instruction & 0xfffffc1f) == 0xd63f0000; }
 bool IsByCondition(uint32_t instruction) { return (instruction & 0xff000010) == 0x54000000; }
 // tbz or tbnz of bit 0 of a w register
 bool IsByBit0(uint32_t instruction) { return (instruction & 0xfef80000) == 0x36000000; }
@@ -242,10 +244,13 @@ std::optional<Report> FollowToReport(std::span<const std::byte> code, size_t ind
   Values values;
   Report report;
   size_t straight = 0;
+  bool asked = false;
   for (size_t steps = 0; steps < kMaxSteps; ++steps) {
     const uint32_t instruction = At(code, index);
-    if (IsIndirect(instruction)) {
-      const bool is_slot = values.at(From(instruction)).role == Value::Role::kSlot;
+    const bool is_slot = values.at(From(instruction)).role == Value::Role::kSlot;
+    // A collector in a library of its own asks the runtime for the sink.
+    const bool asks = IsIndirectCall(instruction) && !is_slot && report.keyword && !std::exchange(asked, true);
+    if (IsIndirect(instruction) && !asks) {
       if (!is_slot || values.at(0).role != Value::Role::kSink) return std::nullopt;
       report.bytes = values.at(1);
       report.kind = values.at(2);
@@ -259,7 +264,7 @@ std::optional<Report> FollowToReport(std::span<const std::byte> code, size_t ind
       straight = 0;
       continue;
     }
-    if (IsCall(instruction)) {
+    if (IsCall(instruction) || asks) {
       values.AfterCall();
     } else if (!values.Execute(instruction)) {
       return std::nullopt;

@@ -250,7 +250,7 @@ struct Report {
 std::optional<Report> FollowToReport(std::span<const std::byte> code, size_t at) {
   Values values;
   Report report;
-  bool slot_loaded = false, tested = false;
+  bool slot_loaded = false, tested = false, asked = false;
   for (size_t steps = 0; steps < kMaxSteps; ++steps) {
     const std::optional<Step> step = StepAt(code, at);
     if (!step) return std::nullopt;
@@ -269,6 +269,13 @@ std::optional<Report> FollowToReport(std::span<const std::byte> code, size_t at)
         tested = false;
         continue;
       case Flow::kIndirectCall:
+        // A collector in a library of its own asks the runtime for the sink.
+        if (!through_slot && !slot_loaded && step->parts.base_only && report.keyword && !asked) {
+          asked = true;
+          values.AfterCall();
+          continue;
+        }
+        [[fallthrough]];
       case Flow::kIndirectJump:
         if (!through_slot && !slot_loaded) return std::nullopt;
         report.bytes = values.at(kSi);

@@ -132,7 +132,8 @@ absl::StatusOr<AllocationPoint> PointOf(const ImageCode& code, const Report& rep
 
 absl::StatusOr<std::vector<AllocationPoint>> Locate(const ElfImage& runtime) {
   const RuntimeImageKind kind = ReadRuntimeImage(runtime).kind;
-  if (kind != RuntimeImageKind::kCoreClr && kind != RuntimeImageKind::kSingleFileHost) {
+  if (kind != RuntimeImageKind::kCoreClr && kind != RuntimeImageKind::kSingleFileHost &&
+      kind != RuntimeImageKind::kStandaloneGc) {
     return absl::UnimplementedError("where a NativeAOT program reports allocations is not known");
   }
   const absl::StatusOr<ImageCode> code = ImageCode::Read(runtime);
@@ -148,8 +149,8 @@ absl::StatusOr<std::vector<AllocationPoint>> Locate(const ElfImage& runtime) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& runtime) {
-  absl::StatusOr<std::vector<AllocationPoint>> points = Locate(runtime);
+absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& collector) {
+  absl::StatusOr<std::vector<AllocationPoint>> points = Locate(collector);
   if (!points.ok()) return WithHint(points.status(), kUnknownBuild);
   return points;
 }

@@ -30,9 +30,10 @@ struct AllocationPoint {
   std::string evidence;  // half a sentence, for doctor and reports
 };
 
-// At least one; errors are a sentence with a hint. `runtime`: libcoreclr.so or a single-file host. Reads all code once:
-// 6 ms of CPU time for a libcoreclr.so, the start of the program that asks included (tools/hook_check).
-absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& runtime);
+// At least one; errors are a sentence with a hint. `collector`: libcoreclr.so, a single-file host, or a collector in a
+// library of its own. Reads all code once: 6 ms of CPU time for a libcoreclr.so, the start of the program that asks
+// included (tools/hook_check).
+absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& collector);
 
 }  // namespace clrsampler
 

@@ -9,7 +9,7 @@
 //  - which function it is, independent pieces of evidence must agree upon: by symbols where there are some, and by
 //    structure (jit_search.h, suspend_search.h, gc_search.h). Where there are both, they must say the same;
 //  - in doubt nothing is given, and the error names the evidence that failed.
-// docs/hooks.md has the evidence and the addresses for each version.
+// docs/hooks.md has the evidence, and docs/measurements/2026-11-27-places-of-hooks.md the addresses for each version.
 //
 // Known: .NET 8.0.0 to 11.0.0, libcoreclr.so with libclrjit.so and single-file hosts, on x64; single-file hosts on
 // arm64; NativeAOT with its debug file.

@@ -18,11 +18,13 @@ constexpr size_t kEntryBytes = 96;
 }  // namespace
 
 std::optional<SourcePlace> AssemblyLines::At(uint32_t method_rid, uint32_t il_offset) {
+  main_loop_.Check();
   const std::optional<SequencePoint> point = LineAt(PointsOf(method_rid), il_offset);
   return point ? PlaceOf(*point) : std::nullopt;
 }
 
 std::optional<SourcePlace> AssemblyLines::BeginOf(uint32_t method_rid) {
+  main_loop_.Check();
   const std::vector<SequencePoint>& points = PointsOf(method_rid);
   // A state machine begins with code that the compiler has made.
   const auto first = std::find_if(points.begin(), points.end(), [](const SequencePoint& p) { return !p.hidden(); });
@@ -77,6 +79,7 @@ void AssemblyLines::Free() {
 }
 
 void AssemblyLines::NoteSources(uint32_t method_rid, SourceFiles& files, ReadText read_text) {
+  main_loop_.Check();
   if (noted_.size() >= kMaxDocuments) return;
   absl::flat_hash_set<uint32_t> fresh;
   for (const SequencePoint& point : PointsOf(method_rid)) {

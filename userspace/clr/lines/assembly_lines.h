@@ -17,6 +17,7 @@
 #include "clr/lines/pdb_bytes.h"
 #include "formats/pdb/portable_pdb.h"
 #include "formats/pdb/source_link.h"
+#include "status/thread_checker.h"
 #include "symbols/source_files.h"
 #include "symbols/source_place.h"
 
@@ -58,6 +59,7 @@ class AssemblyLines : public LineMemory::Part {
   absl::flat_hash_set<uint32_t> noted_;       // documents
   std::optional<SourceLinkMap> source_link_;  // read when a document is noted; empty where the PDB has none
   size_t held_bytes_ = 0;                     // by all of these
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -49,6 +49,7 @@ bool IsTextOf(const PdbDocument& document, absl::string_view text) {
 std::shared_ptr<AssemblySlot> AssemblyPdbs::Find(const Process& process, const PeImage& image,
                                                  const std::shared_ptr<const void>& keep_alive, absl::string_view path,
                                                  absl::string_view name) {
+  main_loop_.Check();
   const std::vector<PdbReference> references = PdbReferences(image);
   if (references.empty()) return nullptr;
   Key key{MountsIdentity(process), std::string(path), std::string(name), references.front().id.bytes};
@@ -57,7 +58,7 @@ std::shared_ptr<AssemblySlot> AssemblyPdbs::Find(const Process& process, const P
   if (slot == nullptr) {
     if (known_.size() >= kMaxAssemblies) {
       known_.clear();
-      used_by_.clear();
+      used_by_.Clear();
     }
     if (std::shared_ptr<AssemblyLines> lines = Search(process, image, keep_alive, path, name, references)) {
       ++counters_.found;
@@ -67,12 +68,13 @@ std::shared_ptr<AssemblySlot> AssemblyPdbs::Find(const Process& process, const P
     }
     known_[std::move(key)] = slot;
   }
-  used_by_[process.key].insert(slot);
+  used_by_.Of(process).insert(slot);
   return slot->lines() != nullptr || slot->waiting() ? slot : nullptr;
 }
 
-void AssemblyPdbs::Forget(ProcessKey process) {
-  if (used_by_.erase(process) == 0) return;
+void AssemblyPdbs::Release(Used& used) {
+  main_loop_.Check();
+  used.clear();
   absl::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
 }
 
@@ -104,6 +106,7 @@ std::shared_ptr<AssemblyLines> AssemblyPdbs::OpenFetched(const std::shared_ptr<c
 }
 
 void AssemblyPdbs::NoteSources(const Process& process, AssemblySlot& assembly, uint32_t method_rid) {
+  main_loop_.Check();
   AssemblyLines* const lines = assembly.lines();
   if (lines == nullptr) return;
   lines->NoteSources(method_rid, source_files_,

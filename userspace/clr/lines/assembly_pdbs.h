@@ -22,8 +22,10 @@
 #include "formats/pe/pdb_reference.h"
 #include "formats/pe/pe_image.h"
 #include "process/image_files.h"
+#include "process/per_process.h"
 #include "process/process.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbol_server/symbol_files.h"
 
 namespace clrsampler {
@@ -54,7 +56,8 @@ class AssemblyPdbs {
         images_(images),
         notices_(notices),
         symbol_files_(symbol_files),
-        source_files_(options.source_texts) {}
+        source_files_(options.source_texts),
+        used_by_([this](ProcessKey, Used& used) { Release(used); }) {}
 
   // `image`: the assembly. `keep_alive`: its bytes live as long as this; nullptr: they are gone after the call. `path`:
   // its file as the process sees it, or the program that it is bundled into; empty: it is in no file. `name`: of the
@@ -63,7 +66,6 @@ class AssemblyPdbs {
                                      const std::shared_ptr<const void>& keep_alive, absl::string_view path,
                                      absl::string_view name);
   // The process has ended, or runs another program. Files that no other one uses are given back.
-  void Forget(ProcessKey process);
 
   // Grows when lines that were awaited may have come.
   uint64_t generation() const { return symbol_files_ == nullptr ? 0 : symbol_files_->generation(); }
@@ -79,6 +81,9 @@ class AssemblyPdbs {
   const std::vector<std::string>& without() const { return without_; }
 
  private:
+  using Key = std::tuple<std::string, std::string, std::string, std::array<uint8_t, 20>>;
+  using Used = absl::flat_hash_set<std::shared_ptr<AssemblySlot>>;
+
   static constexpr size_t kMaxAssemblies = 4096;
   static constexpr size_t kMaxNames = 64;
   static constexpr size_t kMaxNamesCounted = 64 * 1024;  // from there on a name may count again
@@ -96,10 +101,10 @@ class AssemblyPdbs {
   std::shared_ptr<AssemblyLines> OpenFetched(const std::shared_ptr<const ImageFile>& file, const std::string& name,
                                              const PdbId& id);
   std::string ReadText(const Process& process, const PdbDocument& document);
+  // The program that used these is over.
+  void Release(Used& used);
   void NoteWithout(absl::string_view name);
   void Refuse(absl::string_view path, const absl::Status& status);
-
-  using Key = std::tuple<std::string, std::string, std::string, std::array<uint8_t, 20>>;
 
   std::vector<std::string> folders_;
   ImageFiles& images_;
@@ -110,10 +115,11 @@ class AssemblyPdbs {
   // By mounts, path, name and id: what one process sees names nothing of another one that sees other files. Slots
   // without lines are there too: a search costs several files that are opened.
   absl::flat_hash_map<Key, std::weak_ptr<AssemblySlot>> known_;
-  absl::flat_hash_map<ProcessKey, absl::flat_hash_set<std::shared_ptr<AssemblySlot>>> used_by_;
+  PerProcess<Used> used_by_;
   absl::flat_hash_set<uint64_t> named_without_;  // hashes of names that `without` counts
   std::vector<std::string> without_;
   AssemblyPdbsCounters counters_;  // without `awaited`
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

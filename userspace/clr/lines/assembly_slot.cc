@@ -3,6 +3,7 @@
 namespace clrsampler {
 
 AssemblyLines* AssemblySlot::lines() {
+  main_loop_.Check();
   if (files_ == nullptr || asked_at_ == files_->generation()) return lines_.get();
   asked_at_ = files_->generation();
   const SymbolFiles::Answer answer = files_->Get(key_);

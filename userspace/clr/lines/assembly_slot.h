@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "clr/lines/assembly_lines.h"
+#include "status/thread_checker.h"
 #include "symbol_server/symbol_files.h"
 
 namespace clrsampler {
@@ -35,6 +36,7 @@ class AssemblySlot {
   SymbolFileKey key_;
   Open open_;
   std::optional<uint64_t> asked_at_;  // generation of `files_`
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

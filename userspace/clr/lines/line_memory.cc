@@ -24,6 +24,7 @@ void LineMemory::Part::Used(size_t bytes) {
 }
 
 absl::StatusOr<std::shared_ptr<const std::vector<std::byte>>> LineMemory::Keep(std::span<const std::byte> bytes) {
+  main_loop_.Check();
   if (bytes.size() > max_bytes_ / 4 - kept_) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no room for ", bytes.size(), " more bytes of assemblies that are in no file"));

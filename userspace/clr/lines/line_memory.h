@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -54,6 +55,7 @@ class LineMemory {
   size_t bytes_ = 0;         // of parts and copies
   size_t kept_ = 0;          // of these: copies
   std::list<Part*> by_use_;  // least recently used first
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

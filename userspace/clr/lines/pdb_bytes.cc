@@ -44,6 +44,7 @@ absl::Status PdbBytes::Inflate() {
 }
 
 const PortablePdb* PdbBytes::Get() {
+  main_loop_.Check();
   if (file_ != nullptr) return &*pdb_;
   if (pdb_) {
     Used(inflated_.capacity());

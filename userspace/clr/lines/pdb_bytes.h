@@ -12,6 +12,7 @@
 #include "clr/lines/line_memory.h"
 #include "formats/pdb/portable_pdb.h"
 #include "process/image_files.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -48,6 +49,7 @@ class PdbBytes : public LineMemory::Part {
   std::vector<std::byte> inflated_;
   std::optional<PortablePdb> pdb_;  // nullopt: it is not inflated
   bool lost_ = false;               // it could not be inflated again
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -158,6 +158,7 @@ std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
 }
 
 const AsyncType& AsyncTypes::At(RuntimeMemory& runtime, uint64_t method_table) {
+  main_loop_.Check();
   if (const auto known = types_.find(method_table); known != types_.end()) return known->second;
   if (types_.size() >= kMaxTypes) types_.clear();
   return types_[method_table] = Read(runtime, method_table).value_or(AsyncType{});

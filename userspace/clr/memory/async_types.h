@@ -15,6 +15,7 @@
 #include "clr/memory/runtime_memory.h"
 #include "clrsampler/wire_runtime_async.h"
 #include "formats/names/method_name.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -67,6 +68,7 @@ class AsyncTypes {
   static constexpr size_t kMaxTypes = 1 << 16;
 
   absl::flat_hash_map<uint64_t, AsyncType> types_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

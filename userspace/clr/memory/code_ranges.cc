@@ -32,6 +32,7 @@ constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 32;
 }  // namespace
 
 std::optional<CodeSection> CodeRanges::FindSection(MemoryProbe& probe, uint64_t address) {
+  main_loop_.Check();
   if (auto next = permanent_by_begin_.upper_bound(address); next != permanent_by_begin_.begin()) {
     if (const CodeSection& section = std::prev(next)->second; section.range.contains(address)) return section;
   }
@@ -126,6 +127,7 @@ std::optional<CodeHeap> CodeRanges::HeapOf(MemoryProbe& probe, const CodeSection
 }
 
 HeapOwner CodeRanges::OwnerOf(MemoryProbe& probe, const CodeSection& section) {
+  main_loop_.Check();
   if (permanent_owner_ == 0) {
     const auto heap =
         std::ranges::find(permanent_, CodeSectionKind::kCodeHeap, [](const auto& entry) { return entry.second.kind; });
@@ -157,6 +159,7 @@ std::optional<CodeHeap> CodeRanges::HeapAround(MemoryProbe& probe, const CodeSec
 }
 
 std::optional<MethodCode> CodeRanges::FindMethod(MemoryProbe& probe, const CodeSection& section, uint64_t address) {
+  main_loop_.Check();
   const std::optional<CodeHeap> heap = HeapAround(probe, section, address);
   if (!heap || !heap->used.contains(address)) return std::nullopt;
   const AddressRange used = heap->used;
@@ -236,6 +239,7 @@ std::optional<MethodCode> CodeRanges::MethodAt(MemoryProbe& probe, const CodeSec
 }
 
 std::vector<CodeSection> CodeRanges::Sections(MemoryProbe& probe) {
+  main_loop_.Check();
   Listing listing;
   CollectLevel(probe, map_, kLevels - 1, listing);
   std::vector<uint64_t>& addresses = listing.sections;

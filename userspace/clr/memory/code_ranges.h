@@ -18,6 +18,7 @@
 #include "absl/container/inlined_vector.h"
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_layout.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -144,6 +145,7 @@ class CodeRanges {
   absl::InlinedVector<uint64_t, 4> jit_managers_;              // objects of the runtime's own classes
   absl::flat_hash_map<uint64_t, Way> ways_;                    // by address without the bits below kLowestShift
   absl::flat_hash_map<uint64_t, Chain> chains_;                // by address of the slot
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 // "VSD_DispatchStub": the runtime's word for the code in a range list or behind a stub header, as its perf map writes

@@ -43,6 +43,7 @@ uint32_t CoreLibFields::TypeDefNamed(const RuntimeModule& core_lib, absl::string
 }
 
 uint64_t CoreLibFields::Type(MemoryProbe& probe, absl::string_view name) {
+  main_loop_.Check();
   const std::shared_ptr<const RuntimeModule> core_lib = CoreLib(probe);
   if (core_lib == nullptr) return 0;
   const uint32_t rid = TypeDefNamed(*core_lib, name);
@@ -53,6 +54,7 @@ uint64_t CoreLibFields::Type(MemoryProbe& probe, absl::string_view name) {
 }
 
 bool CoreLibFields::IsOf(MemoryProbe& probe, uint64_t method_table, absl::string_view name) {
+  main_loop_.Check();
   const std::shared_ptr<const RuntimeModule> core_lib = CoreLib(probe);
   if (core_lib == nullptr || method_table == 0) return false;
   const uint32_t rid = TypeDefNamed(*core_lib, name);
@@ -102,6 +104,7 @@ std::optional<CoreLibFields::Field> CoreLibFields::Find(MemoryProbe& probe, uint
 }
 
 std::optional<uint32_t> CoreLibFields::Offset(MemoryProbe& probe, uint64_t method_table, absl::string_view field) {
+  main_loop_.Check();
   const std::optional<Field> found = method_table == 0 ? std::nullopt : Find(probe, method_table, field);
   if (!found || found->is_static || !probe.ok()) return std::nullopt;
   return found->offset;
@@ -119,6 +122,7 @@ uint64_t CoreLibFields::StaticObjects(MemoryProbe& probe, uint64_t method_table)
 }
 
 uint64_t CoreLibFields::StaticObject(MemoryProbe& probe, uint64_t method_table, absl::string_view field) {
+  main_loop_.Check();
   const std::optional<Field> found = method_table == 0 ? std::nullopt : Find(probe, method_table, field);
   if (!found || !found->is_static) return 0;
   const uint64_t objects = StaticObjects(probe, method_table);

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_memory.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -56,6 +57,7 @@ class CoreLibFields {
   RuntimeMemory& runtime_;
   absl::flat_hash_map<std::string, uint32_t> type_defs_;  // rid by name
   absl::flat_hash_map<uint64_t, absl::flat_hash_map<std::string, Field>> fields_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "clr/memory/code_ranges.h"
 #include "os/clock.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -20,6 +21,7 @@ class HeapOwners {
   // A method of an assembly was found in a heap of this owner, by a reading that ended at `time`. `time`, or when that
   // was first so.
   MonotonicTime Since(const HeapOwner& owner, MonotonicTime time) {
+    main_loop_.Check();
     if (owner.number == 0) return time;
     if (known_.size() >= kMaxHeaps) known_.clear();
     Known& known = known_.try_emplace(owner.heap.begin, Known{owner, time}).first->second;
@@ -35,6 +37,7 @@ class HeapOwners {
     MonotonicTime since;
   };
   absl::flat_hash_map<uint64_t, Known> known_;  // by begin of the heap
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

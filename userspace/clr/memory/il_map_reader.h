@@ -15,6 +15,9 @@ namespace clrsampler {
 // DataLoss: what is there is no map of this code.
 absl::StatusOr<IlMap> ReadIlMap(MemoryReader& memory, DebugInfoFormat format, const MethodCode& code);
 
+// Whether the method can be replaced while it runs. Reads once or twice. Errors are those of ReadIlMap.
+absl::StatusOr<bool> HasPatchpoint(MemoryReader& memory, DebugInfoFormat format, const MethodCode& code);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_CLR_MEMORY_IL_MAP_READER_H_

@@ -38,7 +38,11 @@ MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& run
       unlisted_(images),
       frames_(frames),
       notices_(notices),
-      clock_(clock) {
+      clock_(clock),
+      states_([this](ProcessKey, std::unique_ptr<ProcessState>& state) {
+        AddCounters(*state, counters_);
+        kept_bytes_ -= state->kept_bytes;
+      }) {
   if (!options_.open_memory) {
     options_.open_memory = [](const Process& process) -> absl::StatusOr<std::unique_ptr<MemoryReader>> {
       const TargetFiles& files = process.files;
@@ -51,8 +55,13 @@ MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& run
 
 MemoryMethods::~MemoryMethods() = default;
 
+MemoryMethods::ProcessState* MemoryMethods::StateOf(ProcessKey key) const {
+  const std::unique_ptr<ProcessState>* const found = states_.Find(key);
+  return found == nullptr ? nullptr : found->get();
+}
+
 MemoryMethods::ProcessState* MemoryMethods::TargetOf(const Process& process, MonotonicTime now) {
-  std::unique_ptr<ProcessState>& state = states_[process.key];
+  std::unique_ptr<ProcessState>& state = states_.Of(process);
   if (state == nullptr) {
     state = std::make_unique<ProcessState>(options_.pdbs);
     state->opened = clock_.Now();
@@ -175,9 +184,9 @@ TransientHeaps::Publish MemoryMethods::PublisherFor(const Process& process) cons
 }
 
 void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc) {
+  main_loop_.Check();
   if (entry == 0) return;  // refused
-  const auto found = states_.find(process.key);
-  ProcessState* state = found != states_.end() ? found->second.get() : nullptr;
+  ProcessState* state = StateOf(process.key);
   if (state == nullptr || state->runtime == nullptr) return;
   if (!state->heaps.Compiled(*state->runtime, entry, PublisherFor(process))) return;
   if (const auto owner = state->runtime->OwnerOfAssembly(entry, method_desc)) {
@@ -186,17 +195,19 @@ void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_
 }
 
 absl::Status MemoryMethods::Try(const Process& process) {
+  main_loop_.Check();
   TargetOf(process, clock_.Now());
-  return states_.at(process.key)->status;
+  return StateOf(process.key)->status;
 }
 
 uint64_t MemoryMethods::Generation(ProcessKey key) const {
-  const auto state = states_.find(key);
-  if (state == states_.end()) return 0;
-  return state->second->generation + (options_.pdbs == nullptr ? 0 : options_.pdbs->generation());
+  const ProcessState* const state = StateOf(key);
+  if (state == nullptr) return 0;
+  return state->generation + (options_.pdbs == nullptr ? 0 : options_.pdbs->generation());
 }
 
 void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
+  main_loop_.Check();
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
   ProcessState* state = TargetOf(process, now);
   if (state != nullptr && state->runtime != nullptr) {
@@ -224,27 +235,19 @@ bool MemoryMethods::WantsShortIterations(MonotonicTime now) const {
   return within(last_young_, 200'000'000) || within(last_transient_, 1'000'000'000);
 }
 
-void MemoryMethods::Forget(ProcessKey key) {
-  const auto state = states_.find(key);
-  if (state == states_.end()) return;
-  AddCounters(*state->second, counters_);
-  kept_bytes_ -= state->second->kept_bytes;
-  states_.erase(state);
-}
-
 RuntimeMemory* MemoryMethods::RuntimeOf(ProcessKey key) const {
-  const auto state = states_.find(key);
-  return state == states_.end() ? nullptr : state->second->runtime.get();
+  const ProcessState* const state = StateOf(key);
+  return state == nullptr ? nullptr : state->runtime.get();
 }
 
 std::string MemoryMethods::RefusalOf(ProcessKey key) const {
-  const auto state = states_.find(key);
-  return state == states_.end() ? "" : state->second->refusal;
+  const ProcessState* const state = StateOf(key);
+  return state == nullptr ? "" : state->refusal;
 }
 
 bool MemoryMethods::IsDotNet(ProcessKey key) const {
-  const auto state = states_.find(key);
-  return state != states_.end() && state->second->is_dotnet;
+  const ProcessState* const state = StateOf(key);
+  return state != nullptr && state->is_dotnet;
 }
 
 void MemoryMethods::AddCounters(const ProcessState& state, MemoryMethodsCounters& sum) const {

@@ -32,6 +32,7 @@ constexpr char kNoSnapshot[] = "[jit: a short-lived method that was not seen in 
 }  // namespace
 
 void MemoryMethods::Observe(const Process& process, const ObservedSample& sample) {
+  main_loop_.Check();
   // The process table still shows another program than the one that runs.
   if (process.exec_announced != MonotonicTime::Max()) return;
   const MonotonicTime now = clock_.Now();
@@ -42,13 +43,14 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
     const uint64_t generation = options_.earlier->Generation(process.key);
     if (std::exchange(state->earlier_generation, generation) != generation) state->named_earlier.clear();
   }
+  NamePromiser* const promiser = options_.earlier == nullptr ? nullptr : options_.earlier->promiser();
   for (const uint64_t address : sample.addresses) {
     if (state->settled.contains(address) && !sample.at_entry) continue;
     if (state->named_earlier.contains(address)) continue;
     const Mapping* mapping = process.mappings.Find(address);
     // A mapping that is not known yet may be a code heap that was made a moment ago.
     if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory) continue;
-    if (options_.earlier != nullptr && options_.earlier->NamesFrom(process.key, address, sample.time)) {
+    if (promiser != nullptr && promiser->NamesFrom(process.key, address, sample.time)) {
       if (state->named_earlier.size() >= kMaxSettled) state->named_earlier.clear();
       state->named_earlier.insert(address);
       continue;
@@ -113,6 +115,7 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
 }
 
 std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t method_table) {
+  main_loop_.Check();
   ProcessState* const state = TargetOf(process, clock_.Now());
   if (state == nullptr || state->runtime == nullptr) return std::nullopt;
   const std::optional<std::string> type = state->runtime->TypeName(method_table);
@@ -122,9 +125,10 @@ std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t
 }
 
 std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodName& name) {
-  const auto state = states_.find(key);
-  if (state == states_.end() || state->second->runtime == nullptr) return std::nullopt;
-  return FrameOf(*state->second, {.kind = ManagedCode::Kind::kMethod, .name = name});
+  main_loop_.Check();
+  ProcessState* const state = StateOf(key);
+  if (state == nullptr || state->runtime == nullptr) return std::nullopt;
+  return FrameOf(*state, {.kind = ManagedCode::Kind::kMethod, .name = name});
 }
 
 // The method that was seen last there. nullptr: none.
@@ -267,19 +271,21 @@ void MemoryMethods::KeepCode(ProcessState& state, const ManagedCode& found, Know
 }
 
 std::optional<CodeBody> MemoryMethods::BodyOf(const FrameQuery& query) {
-  const auto state = states_.find(query.process.key);
-  if (state == states_.end()) return std::nullopt;
-  const Known* known = FindKnown(*state->second, query.lookup_address, query.time, query.at_entry);
+  main_loop_.Check();
+  ProcessState* const state = StateOf(query.process.key);
+  if (state == nullptr) return std::nullopt;
+  const Known* known = FindKnown(*state, query.lookup_address, query.time, query.at_entry);
   if (known == nullptr || known->bytes == nullptr) return std::nullopt;
-  CodeBody body{known->start, known->bytes, state->second->machine, {}, known->unwind};
+  CodeBody body{known->start, known->bytes, state->machine, {}, known->unwind};
   if (known->lines != nullptr) body.lines = [lines = known->lines] { return lines->All(); };
   return body;
 }
 
 std::optional<SourcePlace> MemoryMethods::PlaceOf(const FrameQuery& query) {
-  const auto state = states_.find(query.process.key);
-  if (state == states_.end()) return std::nullopt;
-  const Known* known = FindKnown(*state->second, query.lookup_address, query.time, query.at_entry);
+  main_loop_.Check();
+  ProcessState* const state = StateOf(query.process.key);
+  if (state == nullptr) return std::nullopt;
+  const Known* known = FindKnown(*state, query.lookup_address, query.time, query.at_entry);
   if (known == nullptr || known->lines == nullptr) return std::nullopt;
   if (query.at_entry) return known->lines->Begin();
   return known->lines->At(static_cast<uint32_t>(query.lookup_address - known->start));
@@ -314,12 +320,13 @@ Resolution MemoryMethods::AnswerOf(const Known& known) {
 }
 
 std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
+  main_loop_.Check();
   const Mapping* mapping = query.mapping;
   if (mapping != nullptr && mapping->kind != MappingKind::kJitMemory && mapping->kind != MappingKind::kFile) {
     return std::nullopt;
   }
-  const auto entry = states_.find(query.process.key);
-  ProcessState* state = entry != states_.end() ? entry->second.get() : TargetOf(query.process, query.time);
+  ProcessState* state = StateOf(query.process.key);
+  if (state == nullptr) state = TargetOf(query.process, query.time);
   const bool is_file = mapping != nullptr && mapping->kind == MappingKind::kFile;
   if (state == nullptr || !state->has_code) return std::nullopt;
   if (state->runtime == nullptr) {

@@ -37,8 +37,10 @@
 #include "formats/names/frame_text.h"
 #include "os/clock.h"
 #include "process/image_files.h"
+#include "process/per_process.h"
 #include "process/target_memory.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/code_source.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
@@ -62,7 +64,8 @@ struct MemoryMethodsOptions {
   // Where the lines of methods come from; nullptr: nobody asks for any. Borrowed.
   AssemblyPdbs* pdbs = nullptr;
   bool keep_code = false;  // of the methods that samples meet; for BodyOf
-  // A source that is asked before this one: what it names is not looked for in memory. Borrowed; may be nullptr.
+  // A source that is asked before this one and promises names: what it names is not looked for in memory. Borrowed; may
+  // be nullptr.
   FrameSource* earlier = nullptr;
 };
 
@@ -90,18 +93,25 @@ struct MemoryMethodsCounters {
   std::map<std::string, uint64_t> ByName() const;  // as --stats writes them
 };
 
-class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
+class MemoryMethods : public FrameSource,
+                      public SampleObserver,
+                      public PolledSource,
+                      public LineSource,
+                      public CodeSource {
  public:
   // Borrows everything; all outlive it.
   MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images, FrameTable& frames,
                 Notices& notices, const Clock& clock);
   ~MemoryMethods() override;
 
-  void Observe(const Process& process, const ObservedSample& sample) override;
   std::optional<Resolution> Resolve(const FrameQuery& query) override;
   std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override;
   std::optional<CodeBody> BodyOf(const FrameQuery& query) override;
   uint64_t Generation(ProcessKey key) const override;
+  SampleObserver* observer() override { return this; }
+  PolledSource* polled() override { return this; }
+
+  void Observe(const Process& process, const ObservedSample& sample) override;
   void Poll(const Process& process, MonotonicTime now) override;
   // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
   void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc);
@@ -114,7 +124,6 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   // A .NET process is young, so that what it runs may be gone with it in a moment; or one loads assemblies that can be
   // freed.
   bool WantsShortIterations(MonotonicTime now) const override;
-  void Forget(ProcessKey key) override;
 
   // The reader of this process's runtime; nullptr: not attached, and `refusal` may say why.
   RuntimeMemory* RuntimeOf(ProcessKey key) const;
@@ -132,6 +141,7 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   struct ProcessState;
   struct Known;
 
+  ProcessState* StateOf(ProcessKey key) const;  // nullptr: none was made
   ProcessState* TargetOf(const Process& process, MonotonicTime now);
   void Attach(const Process& process, ProcessState& state, MonotonicTime now);
   void Refuse(const Process& process, const DotNetRuntime& found, const absl::Status& status, ProcessState& state);
@@ -178,13 +188,14 @@ class MemoryMethods : public FrameSource, public LineSource, public CodeSource {
   Notices& notices_;
   const Clock& clock_;
   MetadataCopies copies_;
-  absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
+  PerProcess<std::unique_ptr<ProcessState>> states_;
   // Builds that passed the self test, by device, inode and time of change of their image.
   absl::flat_hash_set<std::string> proven_;
   size_t kept_bytes_ = 0;  // of code, with its unwind data, of all targets
   MonotonicTime last_young_ = MonotonicTime::Min();
   MonotonicTime last_transient_ = MonotonicTime::Min();  // a new method of a collectible assembly was seen
   MemoryMethodsCounters counters_;                       // without those of the targets that are alive
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

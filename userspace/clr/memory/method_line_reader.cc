@@ -10,6 +10,7 @@ namespace clrsampler {
 
 std::shared_ptr<const MethodLines> MethodLineReader::LinesOf(const Process& process, RuntimeMemory& runtime,
                                                              const ManagedCode& found) {
+  main_loop_.Check();
   if (pdbs_ == nullptr || found.kind != ManagedCode::Kind::kMethod || found.module == nullptr) return nullptr;
   // The offsets of a thunk are those of IL that the runtime made.
   if (found.name.async_body == AsyncBody::kThunk) return nullptr;

@@ -12,6 +12,7 @@
 #include "clr/lines/method_lines.h"
 #include "clr/memory/runtime_memory.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -39,6 +40,7 @@ class MethodLineReader {
       assemblies_;
   uint64_t maps_read_ = 0;
   uint64_t maps_failed_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

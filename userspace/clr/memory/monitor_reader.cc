@@ -28,12 +28,14 @@ bool MayPoint(uint64_t word) { return word >= 4096 && word < kUserSpace && word 
 }  // namespace
 
 void MonitorReader::Refresh() {
+  main_loop_.Check();
   MemoryProbe probe(runtime_.memory(), kReadsOfList, size_t{64} << 20);
   threads_.clear();
   for (const RuntimeThread& thread : ReadThreads(probe, runtime_)) threads_.emplace(thread.os_id, thread);
 }
 
 std::optional<LockWait> MonitorReader::WaitOf(uint32_t os_tid, const WaitFrames& frames) {
+  main_loop_.Check();
   const auto thread = threads_.find(os_tid);
   if (thread == threads_.end()) return std::nullopt;
   MemoryProbe probe(runtime_.memory());

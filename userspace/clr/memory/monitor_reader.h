@@ -20,6 +20,7 @@
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_memory.h"
 #include "clr/memory/runtime_threads.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -73,6 +74,7 @@ class MonitorReader {
   RuntimeMemory& runtime_;
   CoreLibFields fields_;
   absl::flat_hash_map<uint32_t, RuntimeThread> threads_;  // by os_id
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

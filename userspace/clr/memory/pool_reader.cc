@@ -34,6 +34,7 @@ uint32_t PoolReader::Place(MemoryProbe& probe, uint64_t method_table, absl::stri
 }
 
 std::optional<PoolState> PoolReader::Read() {
+  main_loop_.Check();
   MemoryProbe probe(runtime_.memory());
   const uint64_t type = fields_.Type(probe, kPool), counts_type = fields_.Type(probe, kPoolCounts);
   const uint64_t pool = fields_.StaticObject(probe, type, "ThreadPoolInstance");

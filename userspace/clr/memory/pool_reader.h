@@ -10,6 +10,7 @@
 #include "clr/memory/corelib_fields.h"
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_memory.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -44,6 +45,7 @@ class PoolReader {
 
   RuntimeMemory& runtime_;
   CoreLibFields fields_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -41,6 +41,7 @@ PrecompiledMethods::~PrecompiledMethods() = default;
 
 std::optional<PrecompiledMethods::Function> PrecompiledMethods::Find(MemoryProbe& probe, const CodeSection& section,
                                                                      uint64_t address) {
+  main_loop_.Check();
   std::unique_ptr<Image>& image = images_[section.r2r_module];
   if (image == nullptr) image = ReadImage(probe, section);
   if (image == nullptr || !probe.ok()) return std::nullopt;

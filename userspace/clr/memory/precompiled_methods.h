@@ -12,6 +12,7 @@
 #include "clr/memory/code_ranges.h"
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_layout.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -47,6 +48,7 @@ class PrecompiledMethods {
   MemoryReader& memory_;
   uint32_t functions_ = 0;                                        // in all images
   absl::flat_hash_map<uint64_t, std::unique_ptr<Image>> images_;  // by Module
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

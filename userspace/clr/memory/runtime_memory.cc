@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "clr/memory/quick_code.h"
 #include "clr/memory/stub_code.h"
 #include "formats/pe/pe_image.h"
 #include "formats/pe/r2r_image.h"
@@ -112,6 +113,7 @@ absl::Status RuntimeMemory::ReadDescriptor() {
 }
 
 std::optional<ManagedCode> RuntimeMemory::Find(uint64_t address) {
+  main_loop_.Check();
   ++counters_.lookups;
   MemoryProbe probe(memory_);
   ManagedCode found;
@@ -160,11 +162,11 @@ void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, ui
   }
   if (heap.collectible) types_->ForgetTransient();
   RuntimeMethod method = types_->Method(probe, code->method_desc, heap.collectible);
+  if (probe.ok()) method.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, &*code);
   found.kind = ManagedCode::Kind::kMethod;
   found.name = std::move(method.name);
   found.token = method.token;
   found.module = std::move(method.module);
-  if (probe.ok()) found.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, false);
   // Dynamic methods are freed while their heap lives. So the heap's owner tells nothing of them.
   if (heap.collectible && found.name.kind == MethodKind::kMethod) found.owner = ranges_->OwnerOf(probe, heap);
   // The words that were read in between belong to the method that was there before only if it is still there.
@@ -196,6 +198,7 @@ absl::string_view RuntimeMemory::StubName(uint32_t kind, uint64_t address) {
 }
 
 std::optional<ManagedCode> RuntimeMemory::Unpublished(uint64_t method_desc) {
+  main_loop_.Check();
   ++counters_.lookups;
   MemoryProbe probe(memory_);
   RuntimeMethod method = types_->Method(probe, method_desc, false);
@@ -212,6 +215,7 @@ std::optional<ManagedCode> RuntimeMemory::Unpublished(uint64_t method_desc) {
 }
 
 std::optional<std::string> RuntimeMemory::TypeName(uint64_t method_table) {
+  main_loop_.Check();
   MemoryProbe probe(memory_);
   std::string text = types_->Type(probe, method_table);
   last_failure_ = probe.failure();
@@ -221,6 +225,7 @@ std::optional<std::string> RuntimeMemory::TypeName(uint64_t method_table) {
 }
 
 std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
+  main_loop_.Check();
   if (const auto recent = recent_.find(address); recent != recent_.end()) {
     last_failure_ = ProbeFailure::kNone;
     return recent->second;
@@ -253,6 +258,7 @@ std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
 }
 
 bool RuntimeMemory::Stands(const MethodCode& code) {
+  main_loop_.Check();
   MemoryProbe probe(memory_);
   if (probe.Pointer(code.range.begin - 8) != code.header || !probe.ok()) return false;
   if (code.stub_kind != 0) return true;
@@ -261,6 +267,7 @@ bool RuntimeMemory::Stands(const MethodCode& code) {
 }
 
 std::vector<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeaps() {
+  main_loop_.Check();
   MemoryProbe probe(memory_, kListBudget, size_t{64} << 20);
   std::vector<TransientHeap> heaps;
   for (const CodeSection& section : ranges_->Sections(probe)) {
@@ -272,6 +279,7 @@ std::vector<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeaps() {
 }
 
 std::optional<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeapAt(uint64_t address) {
+  main_loop_.Check();
   MemoryProbe probe(memory_);
   const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
   if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
@@ -281,6 +289,7 @@ std::optional<RuntimeMemory::TransientHeap> RuntimeMemory::TransientHeapAt(uint6
 }
 
 std::optional<HeapOwner> RuntimeMemory::OwnerOfAssembly(uint64_t entry, uint64_t method_desc) {
+  main_loop_.Check();
   MemoryProbe probe(memory_);
   const std::optional<CodeSection> section = ranges_->FindSection(probe, entry);
   if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
@@ -291,6 +300,7 @@ std::optional<HeapOwner> RuntimeMemory::OwnerOfAssembly(uint64_t entry, uint64_t
 }
 
 std::optional<HeapOwner> RuntimeMemory::OwnerOfHeap(uint64_t address) {
+  main_loop_.Check();
   constexpr size_t kMostTried = 8;  // stubs may come first
   MemoryProbe probe(memory_);
   const std::optional<CodeSection> section = ranges_->FindSection(probe, address);
@@ -307,11 +317,13 @@ std::optional<HeapOwner> RuntimeMemory::OwnerOfHeap(uint64_t address) {
 }
 
 std::vector<CodeSection> RuntimeMemory::Sections() {
+  main_loop_.Check();
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
   return ranges_->Sections(probe);
 }
 
 std::vector<uint64_t> RuntimeMemory::Starts(const CodeSection& heap) {
+  main_loop_.Check();
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
   return ranges_->Starts(probe, heap);
 }
@@ -327,12 +339,12 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
   found.range = function->range;
   found.name = std::move(method.name);
   found.token = method.token;
-  found.name.tier = TierOf(probe, method, function->method_desc, function->range.begin, true);
+  found.name.tier = TierOf(probe, method, function->method_desc, function->range.begin, nullptr);
   return probe.ok();
 }
 
 std::string RuntimeMemory::TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
-                                  bool precompiled) {
+                                  const MethodCode* compiled) {
   if (method.dynamic) return "Optimized";
   // A tier that can't be read is no reason to lose the name.
   MemoryProbe own(memory_, 256);
@@ -352,8 +364,9 @@ std::string RuntimeMemory::TierOf(MemoryProbe& probe, const RuntimeMethod& metho
     }
   }
   if (!own.ok() || !probe.ok()) return "";
-  if (precompiled) return "PreJIT";
-  return method.tiering_eligible ? "QuickJitted" : "Optimized";
+  if (compiled == nullptr) return "PreJIT";
+  if (!method.tiering_eligible) return "Optimized";
+  return IsQuickCode(memory_, layout_.debug_info, method, *compiled) ? "QuickJitted" : "";
 }
 
 uint64_t RuntimeMemory::VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc) {

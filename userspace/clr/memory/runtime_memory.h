@@ -26,6 +26,7 @@
 #include "clr/memory/runtime_modules.h"
 #include "clr/memory/runtime_self_test.h"
 #include "clr/memory/runtime_types.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -163,8 +164,9 @@ class RuntimeMemory {
   void NameStub(uint32_t kind, uint64_t address, ManagedCode& found);
   void NameCompiled(MemoryProbe& probe, const CodeSection& heap, uint64_t address, ManagedCode& found);
   bool NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address, ManagedCode& found);
+  // `compiled`: nullptr for precompiled code. Empty: not known.
   std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
-                     bool precompiled);
+                     const MethodCode* compiled);
   uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
   void RefreshVersionTable();
 
@@ -191,6 +193,7 @@ class RuntimeMemory {
   absl::flat_hash_map<uint64_t, uint64_t> version_states_;
   uint64_t version_table_ = 0;
   uint32_t version_count_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -128,6 +128,7 @@ size_t MetadataCopies::heap_bytes() const {
 }
 
 std::shared_ptr<const RuntimeModule> RuntimeModules::At(MemoryProbe& probe, uint64_t address, bool transient) {
+  main_loop_.Check();
   // A module that can't be freed keeps its address for good, for every caller.
   if (const auto known = permanent_.find(address); known != permanent_.end()) return known->second;
   ModuleMap& modules = transient ? transient_ : permanent_;
@@ -136,6 +137,7 @@ std::shared_ptr<const RuntimeModule> RuntimeModules::At(MemoryProbe& probe, uint
 }
 
 std::shared_ptr<const RuntimeModule> RuntimeModules::Reload(MemoryProbe& probe, uint64_t address, bool transient) {
+  main_loop_.Check();
   const bool to_transient = transient && !permanent_.contains(address);
   ModuleMap& modules = to_transient ? transient_ : permanent_;
   uint64_t& held = to_transient ? transient_held_bytes_ : held_bytes_;

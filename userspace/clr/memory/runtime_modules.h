@@ -20,6 +20,7 @@
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_layout.h"
 #include "formats/pe/signature_names.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -101,6 +102,7 @@ class RuntimeModules {
   uint64_t copied_ = 0;
   uint64_t held_bytes_ = 0;  // of permanent copies
   uint64_t transient_held_bytes_ = 0;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -60,6 +60,7 @@ bool IsMethodName(absl::string_view text) {
 }
 
 void RuntimeTypes::ForgetTransient() {
+  main_loop_.Check();
   transient_.clear();
   modules_.ForgetTransient();
 }
@@ -95,6 +96,7 @@ uint64_t RuntimeTypes::DefiningModuleOf(MemoryProbe& probe, uint64_t address, co
 }
 
 std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth) {
+  main_loop_.Check();
   if (const auto known = permanent_.find(handle); known != permanent_.end()) return known->second;
   auto& texts = transient ? transient_ : permanent_;
   if (const auto known = texts.find(handle); known != texts.end()) return known->second;
@@ -182,6 +184,7 @@ std::string RuntimeTypes::ArrayText(MemoryProbe& probe, const MethodTableBlock& 
 }
 
 std::optional<RuntimeType> RuntimeTypes::Describe(MemoryProbe& probe, uint64_t method_table) {
+  main_loop_.Check();
   const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(method_table);
   const uint32_t flags = FieldOf<uint32_t>(table, layout_.method_table.flags);
   if ((flags & kHasComponentSize) != 0) return std::nullopt;
@@ -242,6 +245,7 @@ std::vector<std::string> RuntimeTypes::TextsAt(MemoryProbe& probe, uint64_t addr
 }
 
 RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool transient) {
+  main_loop_.Check();
   RuntimeMethod method;
   const auto desc = probe.Block<RuntimeLayout::MethodDesc::kBytes>(address);
   const auto& at = layout_.method_desc;

@@ -21,6 +21,7 @@
 #include "clr/memory/runtime_layout.h"
 #include "clr/memory/runtime_modules.h"
 #include "formats/names/method_name.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -100,6 +101,7 @@ class RuntimeTypes {
   RuntimeModules& modules_;
   bool trust_method_arguments_ = false;
   absl::flat_hash_map<uint64_t, std::string> permanent_, transient_;  // texts by TypeHandle
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -29,11 +29,13 @@ const Mapping* TargetImages::Find(uint64_t address) {
 }
 
 const Mapping* TargetImages::FileMappingAt(uint64_t address) {
+  main_loop_.Check();
   const Mapping* mapping = Find(address);
   return mapping != nullptr && mapping->kind == MappingKind::kFile ? mapping : nullptr;
 }
 
 std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
+  main_loop_.Check();
   const Mapping* mapping = FileMappingAt(address);
   if (mapping == nullptr) return std::nullopt;
   const uint64_t offset = mapping->file_offset + (address - mapping->start);
@@ -43,6 +45,7 @@ std::optional<MappedContent> TargetImages::ContentAt(uint64_t address) {
 }
 
 AddressRange TargetImages::ImageAround(const Mapping& mapping) {
+  main_loop_.Check();
   if (Find(mapping.start) == nullptr) return {mapping.start, mapping.end};
   AddressRange range{mapping.start, mapping.end};
   // In order of addresses, without another file between.

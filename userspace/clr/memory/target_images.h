@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "process/image_files.h"
 #include "process/process.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -47,6 +48,7 @@ class TargetImages {
   std::vector<Mapping> mappings_;  // by address
   MonotonicTime read_at_;
   uint64_t reread_ns_ = kRereadNs;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

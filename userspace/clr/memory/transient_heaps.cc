@@ -23,6 +23,7 @@ wire_transient_heap WireOf(const RuntimeMemory::TransientHeap& heap) {
 
 std::vector<uint64_t> TransientHeaps::Poll(RuntimeMemory& runtime, const MappingTable& mappings, MonotonicTime now,
                                            const Publish& publish) {
+  main_loop_.Check();
   bool at_once = missed_;
   if (const uint64_t seen = std::exchange(seen_mappings_, mappings.generation()); seen != mappings.generation()) {
     at_once |= NoteBeginnings(mappings, seen);
@@ -44,6 +45,7 @@ std::vector<uint64_t> TransientHeaps::Poll(RuntimeMemory& runtime, const Mapping
 }
 
 bool TransientHeaps::Compiled(RuntimeMemory& runtime, uint64_t entry, const Publish& publish) {
+  main_loop_.Check();
   if (HeapAt(entry) != nullptr || heaps_.size() >= kMaxHeaps) return false;
   const std::optional<RuntimeMemory::TransientHeap> heap = runtime.TransientHeapAt(entry);
   if (!heap) return false;

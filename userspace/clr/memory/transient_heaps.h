@@ -13,6 +13,7 @@
 #include "clrsampler/wire.h"
 #include "os/clock.h"
 #include "process/mappings.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -49,6 +50,7 @@ class TransientHeaps {
   bool missed_ = false;
   uint64_t pause_ns_ = 0;  // to the next look
   MonotonicTime next_look_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -20,6 +20,7 @@ constexpr size_t kAround = std::max(WriteBarriers::kMaxBytes, kMaxStubBytes + kS
 std::optional<UnlistedCode::Found> UnlistedCode::Find(const Process& process, const Mapping& image,
                                                       const std::string& build, RuntimeMemory& runtime,
                                                       const Mapping& mapping, uint64_t address) {
+  main_loop_.Check();
   const uint64_t begin = std::max(mapping.start, address - std::min<uint64_t>(address, kAround));
   const uint64_t end = std::min(mapping.end, begin + 2 * kAround);
   if (end <= begin) return std::nullopt;

@@ -16,6 +16,7 @@
 #include "process/image_files.h"
 #include "process/mappings.h"
 #include "process/target_memory.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -41,6 +42,7 @@ class UnlistedCode {
 
   ImageFiles& images_;
   absl::flat_hash_map<std::string, std::unique_ptr<const WriteBarriers>> barriers_;  // by build
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

@@ -31,6 +31,7 @@ std::map<std::string, uint64_t> PerfMapLeaseCounters::ByName() const {
 }
 
 absl::Status PerfMapLeases::Start() {
+  main_loop_.Check();
   absl::StatusOr<LeaseStore> store = LeaseStore::Open(options_.directory, options_.everywhere);
   if (!store.ok()) {
     if (!options_.everywhere) return absl::OkStatus();  // no directory, so no leases of earlier runs
@@ -52,6 +53,7 @@ absl::Status PerfMapLeases::Start() {
 }
 
 void PerfMapLeases::Wanted(const Process& process) {
+  main_loop_.Check();
   if (!options_.everywhere || process.namespace_pid == 0 || process.exited != MonotonicTime::Max()) return;
   const auto found = states_.find(process.key);
   if (found != states_.end()) {
@@ -76,6 +78,7 @@ void PerfMapLeases::Wanted(const Process& process) {
 }
 
 void PerfMapLeases::Poll(ProcessTable& table, MonotonicTime now) {
+  main_loop_.Check();
   if (options_.everywhere) {
     absl::flat_hash_map<ProcessKey, uint64_t> looked_at;
     table.ForEach([&](const Process& process) {
@@ -92,6 +95,7 @@ void PerfMapLeases::Poll(ProcessTable& table, MonotonicTime now) {
 }
 
 void PerfMapLeases::Step(MonotonicTime now) {
+  main_loop_.Check();
   const uint64_t began_ns = clock_.Now().ns;
   bool progress = true;
   while (progress) {
@@ -135,6 +139,7 @@ bool PerfMapLeases::IsComing(ProcessKey key) const {
 }
 
 void PerfMapLeases::Finish() {
+  main_loop_.Check();
   const MonotonicTime give_up{clock_.Now().ns + kFinishNs};
   const auto held = [&] {
     return std::any_of(states_.begin(), states_.end(),

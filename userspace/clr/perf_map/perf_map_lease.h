@@ -30,6 +30,7 @@
 #include "process/process.h"
 #include "process/process_table.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 
 namespace clrsampler {
 
@@ -117,6 +118,7 @@ class PerfMapLeases {
   absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
   absl::flat_hash_map<ProcessKey, uint64_t> looked_at_;  // mappings' generation, of processes without compiled code
   PerfMapLeaseCounters counters_;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

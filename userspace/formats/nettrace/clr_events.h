@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -58,6 +59,9 @@ struct ClrThread {
   uint32_t managed_id = 0;
   uint32_t tid = 0;  // as the kernel numbers it in the process's pid namespace
   std::string name;  // 15 bytes at most; empty: not known
+  // The innermost own method of the thread that made it, and all its frames, outermost first; empty: not known.
+  std::string method = {};
+  std::vector<std::string> stack = {};
 };
 
 struct ClrAssembly {

@@ -29,6 +29,7 @@ enum class MetadataTable : uint8_t {
   kMethodPtr = 0x05,
   kMethodDef = 0x06,
   kMemberRef = 0x0A,
+  kCustomAttribute = 0x0C,
   kModuleRef = 0x1A,
   kTypeSpec = 0x1B,
   kAssembly = 0x20,

@@ -12,7 +12,7 @@ template <typename Renumber>
 ModelFrame WithTexts(ModelFrame frame, Renumber&& renumber) {
   for (StringIndex ModelFrame::*text :
        {&ModelFrame::name, &ModelFrame::system_name, &ModelFrame::source, &ModelFrame::module, &ModelFrame::module_path,
-        &ModelFrame::build_id, &ModelFrame::tier, &ModelFrame::source_file}) {
+        &ModelFrame::build_id, &ModelFrame::file_hash, &ModelFrame::tier, &ModelFrame::source_file}) {
     frame.*text = renumber(frame.*text);
   }
   return frame;

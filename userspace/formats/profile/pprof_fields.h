@@ -78,6 +78,8 @@ inline constexpr absl::string_view kCommLabel = "comm";
 inline constexpr absl::string_view kThreadLabel = "thread";
 inline constexpr absl::string_view kContainerLabel = "container_id";
 inline constexpr absl::string_view kTierLabel = "jit_tier";   // of the leaf
+inline constexpr absl::string_view kTraceLabel = "trace_id";  // hexadecimal, as the next one
+inline constexpr absl::string_view kSpanLabel = "span_id";
 inline constexpr absl::string_view kStateLabel = "gc_state";  // of SampleStateText; left out where there is none
 
 }  // namespace clrsampler::pprof

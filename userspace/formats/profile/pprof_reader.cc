@@ -156,12 +156,13 @@ class PprofReader {
     values_.clear();
     ModelSample sample;
     ModelThread thread;
+    TraceLink link;
     ForEachField<pprof::Sample>(bytes, [&](auto& field) {
       // One more than there may be. That is refused below.
       if (field.tag() == pprof::Sample::kLocationId) return TakeNumbers(field, kMaxModelStackFrames + 1, location_ids_);
       if (field.tag() == pprof::Sample::kValue) return TakeNumbers(field, file_.sample_types.size() + 1, values_);
       if (field.tag() != pprof::Sample::kLabel || !IsMessage(field)) return false;
-      ReadLabel(field.get_view(), thread, sample);
+      ReadLabel(field.get_view(), thread, sample, link);
       return true;
     });
     if (values_.size() != file_.sample_types.size()) return Damaged("a sample has another number of values");
@@ -187,11 +188,12 @@ class PprofReader {
       }
     }
     sample.thread = builder_.Thread(thread);
+    sample.link = builder_.Link(link);
     builder_.Add(sample);
     return absl::OkStatus();
   }
 
-  void ReadLabel(protozero::data_view bytes, ModelThread& thread, ModelSample& sample) {
+  void ReadLabel(protozero::data_view bytes, ModelThread& thread, ModelSample& sample, TraceLink& link) {
     uint64_t key = 0, text = 0, number = 0;
     ForEachField<pprof::Label>(bytes, [&](auto& field) {
       if (field.tag() == pprof::Label::kKey) return TakeNumber(field, key);
@@ -210,6 +212,8 @@ class PprofReader {
     if (name == pprof::kCommLabel) thread.comm = builder_.String(TextOf(text));
     if (name == pprof::kThreadLabel) thread.name = builder_.String(TextOf(text));
     if (name == pprof::kContainerLabel) thread.container_id = builder_.String(TextOf(text));
+    if (name == pprof::kTraceLabel) link.SetTrace(TextOf(text));
+    if (name == pprof::kSpanLabel) link.SetSpan(TextOf(text));
     if (name == pprof::kStateLabel) sample.state = SampleStateOf(TextOf(text)).value_or(SampleState::kNone);
   }
 

@@ -307,6 +307,7 @@ class ModelMaker {
       RETURN_IF_ERROR(Text(tables_.module, i, frame.module));
       RETURN_IF_ERROR(Text(tables_.module_path, i, frame.module_path));
       RETURN_IF_ERROR(Text(tables_.build_id, i, frame.build_id));
+      RETURN_IF_ERROR(Text(tables_.file_hash, i, frame.file_hash));
       RETURN_IF_ERROR(Text(tables_.tier, i, frame.tier));
       RETURN_IF_ERROR(Text(tables_.source_file, i, frame.source_file));
       if (!tables_.address.empty()) frame.address = tables_.address[i];

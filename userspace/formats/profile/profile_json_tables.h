@@ -19,7 +19,8 @@ struct FileTables {
   ProfileMeta meta;
   std::vector<std::string> frame_kinds, sample_states, line_kinds, event_kinds;
   std::vector<StringIndex> strings;  // the model's
-  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, tier, source_file, size;
+  std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, file_hash, tier, source_file,
+      size;
   std::vector<uint32_t> line, column, line_kind;
   std::vector<uint64_t> address;
   std::vector<uint32_t> parent, frame;
@@ -51,6 +52,7 @@ inline constexpr NarrowColumn kNarrowColumns[] = {
     {"frames", "module", &FileTables::module},
     {"frames", "module_path", &FileTables::module_path},
     {"frames", "build_id", &FileTables::build_id},
+    {"frames", "file_hash", &FileTables::file_hash},
     {"frames", "tier", &FileTables::tier},
     {"frames", "source_file", &FileTables::source_file},
     {"frames", "size", &FileTables::size},

@@ -204,6 +204,13 @@ void ProfileModelBuilder::Event(const ModelEvent& event) {
   model_.events.push_back(event);
 }
 
+LinkIndex ProfileModelBuilder::Link(const TraceLink& link) {
+  if (!link.valid() || !ok()) return 0;
+  const auto [found, added] = link_ids_.try_emplace(link, static_cast<LinkIndex>(model_.links.size()));
+  if (added) model_.links.push_back(link);
+  return found->second;
+}
+
 void ProfileModelBuilder::Add(const ModelSample& sample) {
   if (sample.weight == 0 || !ok()) return;
   if (sample.weight > kMaxTotalWeight - model_.total_weight) {
@@ -217,11 +224,13 @@ void ProfileModelBuilder::Add(const ModelSample& sample) {
   if (columns.time_ns.empty() && sample.time_ns != kNoTime) columns.time_ns.assign(rows, kNoTime);
   if (columns.state.empty() && sample.state != SampleState::kNone) columns.state.assign(rows, SampleState::kNone);
   if (columns.weight.empty() && sample.weight != 1) columns.weight.assign(rows, 1);
+  if (columns.link.empty() && sample.link != 0) columns.link.assign(rows, 0);
   columns.thread.push_back(sample.thread);
   columns.stack.push_back(sample.stack);
   if (!columns.time_ns.empty() || sample.time_ns != kNoTime) columns.time_ns.push_back(sample.time_ns);
   if (!columns.state.empty() || sample.state != SampleState::kNone) columns.state.push_back(sample.state);
   if (!columns.weight.empty() || sample.weight != 1) columns.weight.push_back(sample.weight);
+  if (!columns.link.empty() || sample.link != 0) columns.link.push_back(sample.link);
 }
 
 absl::StatusOr<ProfileModel> ProfileModelBuilder::Build() && {

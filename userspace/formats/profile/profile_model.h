@@ -8,7 +8,8 @@
 // over `nodes` in either direction replaces a recursion. ProfileModelBuilder is the one way to fill a model, and keeps
 // these invariants and the limits below whatever it is given; readers of a model may rely on them.
 //
-// Sizes: 8 bytes a node, 64 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights).
+// Sizes: 8 bytes a node, 64 a frame, 17 a sample with time (9 fewer without times and states, 8 more with weights, 4
+// more with links).
 // A value: no locks; threads may share it while nobody writes.
 #ifndef CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
 #define CLRSAMPLER_FORMATS_PROFILE_PROFILE_MODEL_H_
@@ -32,6 +33,7 @@
 #include "formats/names/line_kind.h"
 #include "formats/profile/model_code.h"
 #include "formats/profile/model_event.h"
+#include "formats/profile/trace_link.h"
 
 namespace clrsampler {
 
@@ -39,6 +41,7 @@ using StringIndex = uint32_t;
 using FrameIndex = uint32_t;
 using NodeIndex = uint32_t;
 using ThreadIndex = uint32_t;
+using LinkIndex = uint32_t;
 
 inline constexpr NodeIndex kRootNode = 0;                                         // the stack without frames
 inline constexpr uint64_t kNoTime = std::numeric_limits<uint64_t>::max();         // of a sample
@@ -124,6 +127,7 @@ struct ModelFrame {
   StringIndex module = 0;  // assembly or file name of the image
   StringIndex module_path = 0;
   StringIndex build_id = 0;     // of the image, hexadecimal
+  StringIndex file_hash = 0;    // of the image: HeadTailLengthHash (os/digest.h)
   StringIndex tier = 0;         // of managed code, the runtime's word
   StringIndex source_file = 0;  // of the method's source text, as its compiler or a foreign format has it
   // The address of its first byte in the image, as linked (ELF) or from the image's start (PE), and bytes of code from
@@ -137,7 +141,7 @@ struct ModelFrame {
   template <typename H>
   friend H AbslHashValue(H h, const ModelFrame& f) {
     return H::combine(std::move(h), f.kind, f.name, f.system_name, f.source, f.module, f.module_path, f.build_id,
-                      f.tier, f.source_file, f.address, f.size, f.line, f.column, f.line_kind);
+                      f.file_hash, f.tier, f.source_file, f.address, f.size, f.line, f.column, f.line_kind);
   }
 };
 
@@ -183,23 +187,28 @@ struct ModelSample {
   NodeIndex stack = kRootNode;
   SampleState state = SampleState::kNone;
   uint64_t weight = 1;  // at least 1
+  LinkIndex link = 0;   // 0: none
 };
 
 // A row for each sample, or for each (thread, stack, state) where times are not known. Columns of `thread` and `stack`
-// have an entry for each row; the others do as well, or are empty: no row has a time, a state, or another weight
-// than 1.
+// have an entry for each row; the others do as well, or are empty: no row has a time, a state, a link, or another
+// weight than 1.
 struct SampleColumns {
   std::vector<uint64_t> time_ns;
   std::vector<ThreadIndex> thread;
   std::vector<NodeIndex> stack;
   std::vector<SampleState> state;
   std::vector<uint64_t> weight;
+  std::vector<LinkIndex> link;
 
   size_t size() const { return stack.size(); }
   uint64_t time_of(size_t row) const { return time_ns.empty() ? kNoTime : time_ns[row]; }
   SampleState state_of(size_t row) const { return state.empty() ? SampleState::kNone : state[row]; }
   uint64_t weight_of(size_t row) const { return weight.empty() ? 1 : weight[row]; }
-  ModelSample at(size_t row) const { return {time_of(row), thread[row], stack[row], state_of(row), weight_of(row)}; }
+  LinkIndex link_of(size_t row) const { return link.empty() ? 0 : link[row]; }
+  ModelSample at(size_t row) const {
+    return {time_of(row), thread[row], stack[row], state_of(row), weight_of(row), link_of(row)};
+  }
 };
 
 // Distinct texts, one behind the other. Entry 0 is "". Any bytes: names come from targets, or from files of strangers.
@@ -240,10 +249,11 @@ struct ProfileModel {
   std::vector<StackNode> nodes = {{}};
   std::vector<ModelThread> threads;
   SampleColumns samples;
-  std::vector<ModelSource> sources;  // one for each file at most
-  std::vector<ModelCode> code;       // of a recording that keeps it
-  std::vector<ModelEvent> events;    // in the order of their times; of a recording with samples
-  uint64_t total_weight = 0;         // of all samples
+  std::vector<TraceLink> links = {{}};  // 0 is none
+  std::vector<ModelSource> sources;     // one for each file at most
+  std::vector<ModelCode> code;          // of a recording that keeps it
+  std::vector<ModelEvent> events;       // in the order of their times; of a recording with samples
+  uint64_t total_weight = 0;            // of all samples
 
   absl::string_view text(StringIndex index) const { return strings[index]; }
   const ModelFrame& frame_of(NodeIndex node) const { return frames[nodes[node].frame]; }
@@ -280,6 +290,8 @@ class ProfileModelBuilder {
   // `parent` is what Node gave, or kRootNode.
   NodeIndex Node(NodeIndex parent, FrameIndex frame);
   NodeIndex Stack(std::span<const FrameIndex> root_first);
+  // 0, if it is not valid.
+  LinkIndex Link(const TraceLink& link);
   // The facts about a file that frames name. Calls for one file add to each other, and what was said first stays.
   // False: the text is left out, because it is larger than a source may be, or all of them are.
   bool Source(StringIndex file, StringIndex url, absl::string_view text);
@@ -340,6 +352,7 @@ class ProfileModelBuilder {
   IndexSet<ModelFrame> frame_ids_{0, {&model_.frames}, {&model_.frames}};
   absl::flat_hash_map<ModelThread, ThreadIndex> thread_ids_;
   IndexSet<StackNode> node_ids_{0, {&model_.nodes}, {&model_.nodes}};
+  absl::flat_hash_map<TraceLink, LinkIndex> link_ids_;
   absl::flat_hash_map<StringIndex, size_t> source_ids_;  // by file
   size_t source_bytes_ = 0;                              // of all texts
   size_t code_bytes_ = 0;                                // of all bodies

@@ -45,20 +45,22 @@ NextPlace ReadStart(DebugInfoFormat format, std::span<const std::byte> bytes, ui
     if (*locals > kMaxLocals) return Damaged("a patchpoint of too many locals");
     length += form.fixed_bytes + uint64_t{4} * *locals;
   }
-  return DebugInfoPlace{(*flags & kFlagRich) != 0 ? DebugInfoPart::kRich : DebugInfoPart::kSizes, offset + length};
+  return DebugInfoPlace{(*flags & kFlagRich) != 0 ? DebugInfoPart::kRich : DebugInfoPart::kSizes, offset + length,
+                        (*flags & kFlagPatchpoint) != 0};
 }
 
 // `bytes` begin at the size.
-NextPlace ReadRich(std::span<const std::byte> bytes, uint64_t offset) {
+NextPlace ReadRich(std::span<const std::byte> bytes, const DebugInfoPlace& place) {
   const std::optional<uint32_t> size = LoadAt<uint32_t>(bytes, 0);
   if (!size) return std::nullopt;
-  return DebugInfoPlace{DebugInfoPart::kSizes, offset + sizeof *size + *size};
+  return DebugInfoPlace{DebugInfoPart::kSizes, place.offset + sizeof *size + *size, place.has_patchpoint};
 }
 
 struct ChunkSizes {
   uint32_t bounds = 0;
   uint32_t variables = 0;
   uint32_t uninstrumented = 0;  // of the map of the original instructions, where a profiler changed them
+  uint32_t patchpoint = 0;      // of .NET 11
 };
 
 // .NET 8 and 9: two numbers. 10: the same, or this mark and three. 11: two numbers, or a 0 and six.
@@ -79,8 +81,9 @@ bool ReadSizes(DebugInfoFormat format, NibbleReader& reader, ChunkSizes& sizes) 
     return ReadNumbers(reader, {&sizes.bounds, &sizes.uninstrumented, &sizes.variables});
   }
   if (format == DebugInfoFormat::kNet11 && sizes.bounds == 0) {
-    uint32_t patchpoint = 0, rich = 0, async = 0;
-    return ReadNumbers(reader, {&sizes.bounds, &sizes.variables, &sizes.uninstrumented, &patchpoint, &rich, &async});
+    uint32_t rich = 0, async = 0;
+    return ReadNumbers(reader,
+                       {&sizes.bounds, &sizes.variables, &sizes.uninstrumented, &sizes.patchpoint, &rich, &async});
   }
   return ReadNumbers(reader, {&sizes.variables});
 }
@@ -88,13 +91,14 @@ bool ReadSizes(DebugInfoFormat format, NibbleReader& reader, ChunkSizes& sizes) 
 // The chunks lie behind the sizes: bounds, uninstrumented, variables in .NET 10, and bounds, variables, uninstrumented
 // in 11. `bytes` begin at the sizes. nullopt: they end before the sizes do, or a size is no number.
 absl::StatusOr<std::optional<DebugInfoHeader>> ReadChunks(DebugInfoFormat format, std::span<const std::byte> bytes,
-                                                          uint64_t offset) {
+                                                          const DebugInfoPlace& place) {
   NibbleReader reader(bytes);
   ChunkSizes sizes;
   if (!ReadSizes(format, reader, sizes)) return std::nullopt;
   if (!reader.AlignToByte()) return Damaged("the bits that fill up the sizes are not 0");
   DebugInfoHeader header;
-  header.bounds_offset = offset + reader.bytes_used();
+  header.has_patchpoint = place.has_patchpoint || sizes.patchpoint != 0;
+  header.bounds_offset = place.offset + reader.bytes_used();
   header.bounds_bytes = sizes.bounds;
   if (sizes.uninstrumented != 0) {
     header.bounds_offset += uint64_t{sizes.bounds} + (format == DebugInfoFormat::kNet11 ? sizes.variables : 0);
@@ -238,10 +242,10 @@ absl::StatusOr<DebugInfoHeader> ReadDebugInfoHeader(DebugInfoFormat format, std:
     const std::span<const std::byte> rest = bytes.subspan(std::min<uint64_t>(place.offset - from.offset, bytes.size()));
     NextPlace next = std::nullopt;
     if (place.part == DebugInfoPart::kSizes) {
-      ASSIGN_OR_RETURN(std::optional<DebugInfoHeader> header, ReadChunks(format, rest, place.offset));
+      ASSIGN_OR_RETURN(std::optional<DebugInfoHeader> header, ReadChunks(format, rest, place));
       if (header.has_value()) return *header;
     } else {
-      next = place.part == DebugInfoPart::kStart ? ReadStart(format, rest, place.offset) : ReadRich(rest, place.offset);
+      next = place.part == DebugInfoPart::kStart ? ReadStart(format, rest, place.offset) : ReadRich(rest, place);
       RETURN_IF_ERROR(next.status());
     }
     if (next->has_value()) {

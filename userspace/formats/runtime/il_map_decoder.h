@@ -36,7 +36,8 @@ enum class DebugInfoPart : uint8_t {
 // A place in debug information where a part of its head begins.
 struct DebugInfoPlace {
   DebugInfoPart part = DebugInfoPart::kStart;
-  uint64_t offset = 0;  // bytes from the start of the debug information
+  uint64_t offset = 0;          // bytes from the start of the debug information
+  bool has_patchpoint = false;  // a part before it was that of a patchpoint
 };
 
 // Enough for any part, if that many bytes can be read there.
@@ -51,6 +52,9 @@ struct DebugInfoHeader {
   // The bytes that DecodeBounds takes, from the start of the debug information. None: the body has no map.
   uint64_t bounds_offset = 0;
   uint32_t bounds_bytes = 0;
+  // The body can be replaced while it runs, at a patchpoint. Only code that is not optimised has those, one for each
+  // loop.
+  bool has_patchpoint = false;
 };
 
 // `bytes` are those at `from.offset` of the debug information, as many of kDebugInfoHeadBytes as can be read. Where a

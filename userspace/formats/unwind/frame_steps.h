@@ -35,8 +35,11 @@ struct FrameStep {
 absl::StatusOr<std::vector<FrameStep>> FrameStepsOf(const UnwindInfo& info);
 
 // The steps of UNWIND_INFO in bytes. Where it is chained, the RUNTIME_FUNCTION behind it and what that leads to follow
-// in `bytes`.
-absl::StatusOr<std::vector<FrameStep>> FrameStepsOfX64(std::span<const std::byte> bytes);
+// in `bytes`. `code` is the function's own from its first byte on. Where its prologue ends by setting the frame pointer
+// to the place where that is saved, the caller's sp is told by it. The reason: readers that come from a frame without
+// unwind data know the frame pointer, and may not know sp.
+absl::StatusOr<std::vector<FrameStep>> FrameStepsOfX64(std::span<const std::byte> bytes,
+                                                       std::span<const std::byte> code = {});
 
 // The steps of an .xdata record. `code` is the function's own from its first byte on, of which the first instructions
 // are of use: they tell whether the frame begins with one that was there before. DataLoss: as above, and registers that

@@ -1,4 +1,4 @@
-// What a page is made of: its script and its style, each one text with all that it imports, and the licences of the libraries in it.
+// The parts of a page: its script and its style, each one text with all that it imports, and the licences of the libraries in it.
 // Every page of the project is bundled by this.
 import {readdirSync, readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';

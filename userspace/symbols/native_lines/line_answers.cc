@@ -12,6 +12,7 @@ std::map<std::string, uint64_t> NativeLineCounters::ByName() const {
 }
 
 std::optional<uint64_t> LineAnswers::AddFile(UniqueFd file, std::string path) {
+  main_loop_.Check();
   if (files_.size() >= kMaxFiles) {
     notices_.Add("native_lines_full", "",
                  absl::StrCat("not all native code has lines: debug information of ", kMaxFiles, " files is open"),
@@ -47,6 +48,7 @@ LineAnswers::Known* LineAnswers::Find(uint64_t file, uint64_t address, Monotonic
 void LineAnswers::Ask(uint64_t file, uint64_t address, MonotonicTime time) { Find(file, address, time); }
 
 std::optional<SourcePlace> LineAnswers::Get(uint64_t file, uint64_t address) {
+  main_loop_.Check();
   Known* const known = Find(file, address, MonotonicTime::Max());
   if (known == nullptr) return std::nullopt;
   if (!known->answered) {
@@ -144,6 +146,7 @@ void LineAnswers::SendQuestions() {
 }
 
 void LineAnswers::Poll(MonotonicTime now) {
+  main_loop_.Check();
   if (off_) return;
   now_ = now;
   while (std::optional<std::string> datagram = helper_->Receive()) {
@@ -175,6 +178,7 @@ void LineAnswers::GiveUp(absl::string_view why, absl::string_view hint) {
 }
 
 void LineAnswers::Await(uint64_t limit_ns, const Clock& clock) {
+  main_loop_.Check();
   constexpr int kWaitMs = 10;
   const MonotonicTime began = clock.Now();
   for (MonotonicTime now = began; now.ns - began.ns < limit_ns; now = clock.Now()) {

@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/unique_fd.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/native_lines/line_process.h"
 #include "symbols/native_lines/line_wire.h"
 #include "symbols/source_place.h"
@@ -111,6 +112,7 @@ class LineAnswers {
   NativeLineCounters counters_;
   uint64_t generation_ = 0;
   bool off_ = false;
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

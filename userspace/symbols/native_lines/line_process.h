@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "sandbox/answering_process.h"
 #include "symbols/native_lines/line_table.h"
 
 namespace clrsampler {
@@ -25,24 +26,12 @@ struct LineProcessLimits {
 };
 
 // The agent's end. Main loop only.
-class LineHelper {
+class LineHelper : public AnsweringProcess {
  public:
-  virtual ~LineHelper() = default;
   // False: it takes no more now, or has ended.
   virtual bool Send(absl::string_view question, int file) = 0;
-  // nullopt: nothing has come. Does not wait.
-  virtual std::optional<std::string> Receive() = 0;
-  // Waits until something has come or it has ended, for so long at most.
-  virtual void WaitMs(int milliseconds) = 0;
-  virtual bool ended() const = 0;
   // For good, whatever it does.
   virtual void End() = 0;
-
-  // Questions and files of all users of one helper: those of a run before must not be taken for others.
-  uint64_t NextNumber() { return ++last_number_; }
-
- private:
-  uint64_t last_number_ = 0;
 };
 
 // This program must have one thread, and the right to make a process. `load`: called in the new process, before it has

@@ -43,6 +43,7 @@ std::optional<uint64_t> NativeLines::FileNumber(const Process& process, const Ma
   const auto known = files_.find(place.file.get());
   if (known != files_.end() && !known->second.image.expired()) return known->second.number;
   if (files_.size() >= LineAnswers::kMaxFiles) DropUnused();
+  asked_.Of(process);
   UniqueFd fd = OpenAgain(process, mapping, place);
   File file{place.file, std::nullopt};
   if (fd.valid()) file.number = answers_.AddFile(std::move(fd), place.file->path);
@@ -50,6 +51,7 @@ std::optional<uint64_t> NativeLines::FileNumber(const Process& process, const Ma
 }
 
 void NativeLines::DropUnused() {
+  main_loop_.Check();
   absl::erase_if(files_, [this](const auto& entry) {
     const File& file = entry.second;
     if (!file.image.expired()) return false;
@@ -59,6 +61,7 @@ void NativeLines::DropUnused() {
 }
 
 void NativeLines::Observe(const Process& process, const ObservedSample& sample) {
+  main_loop_.Check();
   for (const uint64_t address : sample.addresses) {
     const Mapping* const mapping = process.mappings.Find(address);
     if (mapping == nullptr) continue;
@@ -71,13 +74,12 @@ void NativeLines::Observe(const Process& process, const ObservedSample& sample) 
 }
 
 std::optional<SourcePlace> NativeLines::PlaceOf(const FrameQuery& query) {
+  main_loop_.Check();
   if (query.mapping == nullptr) return std::nullopt;
   const auto place = elf_.LinePlaceOf(query.process, *query.mapping, query.lookup_address);
   if (!place) return std::nullopt;
   const std::optional<uint64_t> number = FileNumber(query.process, *query.mapping, *place);
   return number ? answers_.Get(*number, place->address.value) : std::nullopt;
 }
-
-void NativeLines::Forget(ProcessKey) { DropUnused(); }
 
 }  // namespace clrsampler

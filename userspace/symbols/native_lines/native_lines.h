@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include "absl/container/flat_hash_map.h"
 #include "process/image_files.h"
+#include "process/per_process.h"
 #include "status/notices.h"
+#include "status/thread_checker.h"
 #include "symbols/elf_symbols_source.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
@@ -19,18 +22,20 @@ namespace clrsampler {
 
 // Main loop only. Borrows `elf` and `notices`. It names nothing: it sees each sample as it comes, asks for the lines of
 // its code, and lets the sample wait for a moment until the answers are there.
-class NativeLines : public FrameSource, public LineSource {
+class NativeLines : public FrameSource, public SampleObserver, public PolledSource, public LineSource {
  public:
   NativeLines(ElfSymbolsSource& elf, std::shared_ptr<LineHelper> helper, Notices& notices)
-      : elf_(elf), answers_(std::move(helper), notices) {}
+      : elf_(elf), answers_(std::move(helper), notices), asked_([this](ProcessKey, std::monostate) { DropUnused(); }) {}
 
   std::optional<Resolution> Resolve(const FrameQuery&) override { return std::nullopt; }
-  void Observe(const Process& process, const ObservedSample& sample) override;
   uint64_t Generation(ProcessKey) const override { return answers_.generation(); }
+  SampleObserver* observer() override { return this; }
+  PolledSource* polled() override { return this; }
+
+  void Observe(const Process& process, const ObservedSample& sample) override;
   void Poll(const Process&, MonotonicTime now) override { answers_.Poll(now); }
   MonotonicTime CompleteUntil(ProcessKey) const override { return answers_.AnsweredUntil(); }
   bool WantsShortIterations(MonotonicTime) const override { return answers_.AnsweredUntil() != MonotonicTime::Max(); }
-  void Forget(ProcessKey) override;
 
   bool HasLinesOf(FrameKind kind) const override { return kind == FrameKind::kNative || kind == FrameKind::kAot; }
   std::optional<SourcePlace> PlaceOf(const FrameQuery& query) override;
@@ -54,6 +59,8 @@ class NativeLines : public FrameSource, public LineSource {
   ElfSymbolsSource& elf_;
   LineAnswers answers_;
   absl::flat_hash_map<const ImageFile*, File> files_;
+  PerProcess<std::monostate> asked_;  // about whose code
+  [[no_unique_address]] ThreadChecker main_loop_;
 };
 
 }  // namespace clrsampler

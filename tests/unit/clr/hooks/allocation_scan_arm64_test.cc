@@ -1,5 +1,5 @@
-// Code as it stands in files for linux-arm64: libcoreclr.so of 9.0.23, 10.0.15 and 11.0.0, and a single-file host of
-// 8.0.34.
+// Code as it stands in files for linux-arm64: libcoreclr.so of 9.0.23, 10.0.15 and 11.0.0, libclrgc.so of 10.0.15, and
+// a single-file host of 8.0.34.
 #include "clr/hooks/allocation_scan_arm64.h"
 
 #include <gmock/gmock.h>
@@ -43,6 +43,21 @@ const std::string kServer10 = Code(
     "fd7bbca9f70b00f9f65702a9f44f03a9fd030091f60300aae003022af30304aaf40303aaf50301aad79bfd971f2003d568a07a10d68a55b908"
     "0140b91f150071ab0000541f2003d5e89f7a10080140b9c8000037f44f43a9f70b40f9f65742a9fd7bc4a8c0035fd6f703002afcd8fa970800"
     "40f9e10315aae203172ae303162ae40314aa063940f9e50313aaf44f43a9f70b40f9f65742a9fd7bc4a8c0001fd6");
+
+// A collector in a library of its own, which asks the runtime for the sink.
+const std::string kOwnServer10 = Code(
+    "fd7bbca9f70b00f9f65702a9f44f03a9fd030091f60300aae003022af30304aaf40303aaf50301aadba1fd971f2003d508591310d6f257b908"
+    "0140b91f150071ab0000541f2003d588581310080140b9c8000037f44f43a9f70b40f9f65742a9fd7bc4a8c0035fd6a80000d0f703002a0849"
+    "40f9080140f9090140f9e00308aa29a140f920013fd6080040f9e10315aae203172ae303162ae40314aa063940f9e50313aaf44f43a9f70b40"
+    "f9f65742a9fd7bc4a8c0001fd6");
+
+TEST(AllocationScanArm64Test, ACollectorOfItsOwnAsksForTheSinkOnce) {
+  const AllocationFacts server{Register(1), Register(2), Register(3), true};
+  EXPECT_EQ(arm64::FactsOfReport(AsBytes(kOwnServer10)), server);
+  // blr x9 in the place of a call before the keyword is tested, and of one more behind it.
+  EXPECT_FALSE(arm64::FactsOfReport(AsBytes(Replaced(kOwnServer10, "1f2003d5", "20013fd6"))).has_value());
+  EXPECT_FALSE(arm64::FactsOfReport(AsBytes(Replaced(kOwnServer10, "e00308aa", "20013fd6"))).has_value());
+}
 
 TEST(AllocationScanArm64Test, TheReportSaysWhereItsFactsAre) {
   const AllocationFacts workstation{Register(0), Register(1), Register(2), false};

@@ -1,4 +1,5 @@
-// Code as it stands in libcoreclr.so of 8.0.34, 10.0.15 and 11.0.0 (linux-x64), function by function.
+// Code as it stands in libcoreclr.so of 8.0.34, 10.0.15 and 11.0.0 and in libclrgc.so of 10.0.14 (linux-x64), function
+// by function.
 #include "clr/hooks/allocation_scan_x64.h"
 
 #include <gmock/gmock.h>
@@ -36,6 +37,27 @@ const std::string kServer10 = Code(
 const std::string kWorkstation10 = Code(
     "554889e5415741564154534889cb4989d64989ff89f7e82565fbff488d0d22a00d008b0983f9057c0f488d0d1ca00d00f70101000000750951"
     "5b415c415e415f5dc3");
+
+// A collector in a library of its own, which asks the runtime for the sink.
+const std::string kOwnServer10 = Code(
+    "554889e5415741564155415453504c89c34989ce4989f74989fc89d7e8ef15f6ff458ba424f0170000488d0dd45602008b0983f9057c0f488d"
+    "0dce560200f70101000000750f4883c4085b415c415d415e415f5dc3488d0d145b0200488b39488b0f4189c5ff9140010000488b084c8b5970"
+    "4889c74c89fe4489ea4489e14d89f04989d94883c4085b415c415d415e415f5d41ffe3");
+
+TEST(AllocationScanX64Test, ACollectorOfItsOwnAsksForTheSinkOnce) {
+  EXPECT_EQ(x64::FactsOfReport(AsBytes(kOwnServer10)),
+            (AllocationFacts{Register(kSi), Register(kDx), Register(kCx), true}));
+  // The call comes before the keyword is tested.
+  std::string early = kOwnServer10;
+  early.replace(early.find(Code("488d0dd4560200")), 7, Code("ff914001000090"));
+  EXPECT_FALSE(x64::FactsOfReport(AsBytes(early)));
+  std::string twice = kOwnServer10;
+  twice.replace(twice.find(Code("488b39488b0f")), 6, Code("ff9140010000"));
+  EXPECT_FALSE(x64::FactsOfReport(AsBytes(twice)));
+  for (size_t size = 0; size < kOwnServer10.size(); ++size) {
+    EXPECT_FALSE(x64::FactsOfReport(AsBytes(kOwnServer10.substr(0, size)))) << size;
+  }
+}
 
 TEST(AllocationScanX64Test, TheReportSaysWhereItsFactsAre) {
   const auto workstation = x64::FactsOfReport(AsBytes(kWorkstation8));

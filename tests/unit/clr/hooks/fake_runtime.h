@@ -48,7 +48,7 @@ class Assembly {
     if (x64_) return Raw({0x48, 0x8d, 0x0d}).Distance(address);
     return Adrp(9, address).Word(0x91000129 | static_cast<uint32_t>(address & 0xfff) << 10);
   }
-  // What a virtual function does to call a static one: '4' and '8' are the sizes of the arguments.
+  // A virtual function calls a static one like this: '4' and '8' are the sizes of the arguments.
   Assembly& PassOn(const std::string& arguments) {
     static const std::string kX64[] = {"89f7", "89d6", "89ca", "4489c1", "4589c8"};
     for (uint32_t i = 0; i < arguments.size(); ++i) {

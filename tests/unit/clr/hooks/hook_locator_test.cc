@@ -72,7 +72,7 @@ class HookLocatorTest : public testing::TestWithParam<std::tuple<ElfMachine, Cal
   ElfMachine machine() const { return std::get<0>(GetParam()); }
   FakeRuntime runtime_ = FakeRuntime::CoreClr(std::get<0>(GetParam()), std::get<1>(GetParam()));
 
-  // What is damaged is `kind` only, or what depends on it.
+  // The damage is to `kind` only, or to what depends on it.
   void ExpectOnlyRefused(std::vector<HookKind> refused, const std::string& why) {
     const RuntimeHooks hooks = Locate(runtime_);
     for (const HookKind kind : kAllKinds) {

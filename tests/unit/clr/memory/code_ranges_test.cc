@@ -97,7 +97,7 @@ TEST_P(CodeRangesTest, WhatCanNotBeFreedIsReadOnceAndWhatCanIsReadEachTime) {
   EXPECT_EQ(Find(kCode + kCodeBytes), std::nullopt);
 }
 
-// What is listed again takes the tables of the map, what can be freed, and what is new.
+// The parts that are listed again are the tables of the map, code that can be freed, and what is new.
 TEST_P(CodeRangesTest, SectionsThatCanNotBeFreedAreListedFromMemory) {
   constexpr uint64_t kChunk = uint64_t{1} << 17, kTables = 5;
   for (uint64_t i = 0; i < 20; ++i) runtime_.AddHeap(kCode + i * kChunk, 0x1000);

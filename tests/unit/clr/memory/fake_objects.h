@@ -65,7 +65,7 @@ class FakeObjects {
     fake.memory.Set<uint64_t>(object, type);
     return object;
   }
-  // Of an instance, as AddClass has laid its fields out.
+  // Fields of an instance, as AddClass has laid them out.
   uint64_t Place(uint64_t object, size_t field) const { return object + 8 + 8 * field; }
   uint64_t Array(const std::vector<uint64_t>& elements) {
     const uint64_t array = fake.memory.Allocate(16 + 8 * elements.size());
@@ -96,7 +96,7 @@ class FakeObjects {
     }
     return block;
   }
-  // Up to 10: who holds a monitor, and how often it was entered.
+  // Up to 10: the thread that holds a monitor, and how often it was entered.
   void Hold(uint64_t block, uint32_t os_id, uint32_t times) {
     const auto& at = fake.layout.sync_block;
     fake.memory.Set<uint32_t>(block + at.state, os_id == 0 ? 0x40 : 0x41);

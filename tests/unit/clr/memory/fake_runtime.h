@@ -61,8 +61,9 @@ class FakeRuntime {
     return {layout.major, layout.machine, image(), kDacTable, layout.major >= 9 ? kDescriptor : 0};
   }
   AddressRange image() const { return {kImage, kImage + kImageBytes}; }
-  absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(bool proven = true) {
-    return RuntimeMemory::Attach(place(), memory, nullptr, copies, proven);
+  absl::StatusOr<std::unique_ptr<RuntimeMemory>> Attach(bool proven = true,
+                                                        const MappedContentFinder& files = nullptr) {
+    return RuntimeMemory::Attach(place(), memory, files, copies, proven);
   }
 
   void SetDescriptor(const std::string& json, std::vector<uint64_t> pointers = {kRangeMap}) {
@@ -152,7 +153,7 @@ class FakeRuntime {
     heaps_.push_back(std::move(heap));
     return *heaps_.back();
   }
-  // Whose the heap is: a LoaderAllocator with this number.
+  // The owner of the heap: a LoaderAllocator with this number.
   void SetOwner(const Heap& heap, uint64_t number) {
     const uint64_t allocator = Object(layout.loader_allocator_number + 8);
     memory.Set<uint64_t>(allocator + layout.loader_allocator_number, number);
@@ -194,15 +195,19 @@ class FakeRuntime {
   }
 
   // ---- modules
-  // A PE image with nothing but this metadata; not flat: as the loader lays it out.
+  // Two bodies of IL in each image: `ret`, and one whose second instruction leads back to the first.
+  static constexpr uint32_t kStraightIl = 0x2048, kLoopIl = 0x204A;
+  // A PE image with nothing else but this metadata; not flat: as the loader lays it out.
   static std::string Image(const std::string& metadata, bool flat) {
     std::string image(flat ? 0x1000 : 0x2000, '\0');
     const auto put = [&](size_t offset, auto value) { std::memcpy(image.data() + offset, &value, sizeof value); };
+    put(0, uint16_t{0x5A4D});
     put(60, uint32_t{0x80});
     put(0x80, uint32_t{0x4550});
     put(0x86, uint16_t{1});
     put(0x94, uint16_t{240});
     put(0x98, uint16_t{0x20B});
+    put(0x98 + 108, uint32_t{16});
     put(0x98 + 112 + 14 * 8, uint32_t{0x2000});
     put(0x98 + 112 + 14 * 8 + 4, uint32_t{72});
     const size_t row = 0x98 + 240;
@@ -213,6 +218,8 @@ class FakeRuntime {
     std::string cli(0x50, '\0');
     const uint32_t words[] = {72, 0, 0x2050, static_cast<uint32_t>(metadata.size())};
     std::memcpy(cli.data(), words, sizeof words);
+    constexpr uint8_t kBodies[] = {0x06, 0x2A, 0x12, 0x00, 0x2B, 0xFD, 0x2A};
+    std::memcpy(cli.data() + 72, kBodies, sizeof kBodies);
     return image + cli + metadata;
   }
   uint64_t AddModule(const std::string& metadata, bool flat = true) {
@@ -318,7 +325,7 @@ class FakeRuntime {
     memory.Set<uint16_t>(desc + layout.instantiated_method.count, static_cast<uint16_t>(arguments.size()));
     return desc;
   }
-  // Of .NET 11. `async` is what its AsyncMethodData says.
+  // The layout of .NET 11. `async` is what its AsyncMethodData says.
   uint64_t AddAsyncMethod(uint64_t table, uint32_t rid, uint32_t async, uint16_t kind = kOrdinary) {
     constexpr uint16_t kHasAsyncData = 0x40;
     constexpr uint64_t kOrdinaryBytes = 16, kInstantiatedBytes = 40, kSlotBytes = 8, kImplementationBytes = 16;

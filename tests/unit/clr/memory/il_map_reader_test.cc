@@ -23,7 +23,7 @@ class IlMapReaderTest : public testing::Test {
  protected:
   static constexpr uint64_t kInfo = 0x7000'0000'0000, kCode = 0x7100'0000'0000;
 
-  // Of a method whose debug information has these bytes, at this address.
+  // The map of a method whose debug information has these bytes, at this address.
   absl::StatusOr<IlMap> Read(const std::string& info, uint64_t address = kInfo) {
     memory_.Map(kInfo, 0x1000);
     memory_.SetBytes(address, AsBytes(info));

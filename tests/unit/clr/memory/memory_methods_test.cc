@@ -112,7 +112,7 @@ class MemoryMethodsTest : public testing::Test {
     fake_.WriteNibbles(*transient_);
     fake_.SetHeader(*transient_, offset, 0);
   }
-  // What the sampler would note now.
+  // The snapshot that the sampler would take now.
   wire_code_snapshot SnapshotOf(uint64_t offset, const std::string& name) {
     wire_code_snapshot snapshot{};
     snapshot.address = kTransient + offset + 5;
@@ -160,7 +160,7 @@ TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
   EXPECT_EQ(methods_.counters().attached, 1u);
 }
 
-// What is kept of former answers has no line, so it must be asked for again.
+// A former answer that is kept has no line, so it must be asked for again.
 TEST_F(MemoryMethodsTest, APdbThatComesMakesFormerAnswersOld) {
   FakeSymbolFiles served;
   AssemblyPdbs pdbs({}, images_, notices_, &served);
@@ -176,7 +176,7 @@ TEST_F(MemoryMethodsTest, APdbThatComesMakesFormerAnswersOld) {
   EXPECT_EQ(methods.Generation(process_.key), before + 1);
 }
 
-// Nothing of the runtime tells of it, so its instructions must. What is not known by them has no name.
+// Nothing of the runtime tells of it, so its instructions must. Code that they do not know has no name.
 TEST_F(MemoryMethodsTest, ACopiedWriteBarrierIsNamedAndNothingElseThatNoRangeClaims) {
   constexpr uint64_t kCopies = 0x7F12'3470'0000, kCopy = kCopies + 0x7f0;
   MapPage(kCopies);
@@ -638,7 +638,7 @@ TEST_F(MemoryMethodsTest, MemoryThatMayNotBeReadIsARefusalWithItsReason) {
 TEST_F(MemoryMethodsTest, WhatIsForgottenIsReadAnew) {
   Emit(0x100, "Emitted1");
   Observe(2000, {kTransient + 0x110});
-  methods_.Forget(process_.key);
+  process_.ends->Announce(process_.key);
   clock_.Set({3000});
   EXPECT_EQ(NameAt(kTransient + 0x110, 2000), kNoSnapshot);
   EXPECT_EQ(opened_, 2);

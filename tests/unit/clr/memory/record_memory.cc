@@ -1,9 +1,9 @@
-// What a reader of names asks of the memory of a real process, as test data: record_memory PID R2RMAP FILE.
-// tests/testdata/memory/make.sh runs it.
+// Records the questions of a reader of names to the memory of a real process, as test data: record_memory PID R2RMAP
+// FILE. tests/testdata/memory/make.sh runs it.
 //
 // The process stands still and writes a perf map, whose rows are the truth about the names of what it has compiled.
 // R2RMAP is the compiler's own list of zoo.dll. Rows are taken whose names need the metadata of small assemblies only.
-// What is longer than kMostBytes is not readable here, nor will it be in the test.
+// A range longer than kMostBytes is not readable here, nor will it be in the test.
 #include <zlib.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What a reader of names has asked of the memory of a real process: files of tests/testdata/memory, made by
+// The questions of a reader of names to the memory of a real process: files of tests/testdata/memory, made by
 // record_memory.cc.
 //
 // {u32 length of what follows unpacked}, then packed by zlib: a line of the runtime's place, lines of an address and

@@ -49,7 +49,7 @@ TEST_P(RecordedMemoryTest, NamesAreThoseOfTheRuntimesOwnMap) {
   auto runtime = Attach(memory_.place());
   ASSERT_TRUE(runtime.ok()) << runtime.status();
   EXPECT_THAT((*runtime)->layout_differences(), testing::IsEmpty());
-  size_t compiled = 0, precompiled = 0, other_tiers = 0;
+  size_t compiled = 0, precompiled = 0;
   for (const auto& [address, text] : memory_.names()) {
     const auto found = (*runtime)->Find(address);
     ASSERT_TRUE(found.has_value()) << text << ": " << (*runtime)->last_detail();
@@ -57,15 +57,16 @@ TEST_P(RecordedMemoryTest, NamesAreThoseOfTheRuntimesOwnMap) {
     EXPECT_EQ(found->kind, is_precompiled ? ManagedCode::Kind::kPrecompiled : ManagedCode::Kind::kMethod) << text;
     EXPECT_EQ(TextOf(found->name), TextOf(Expected(text)));
     ++(is_precompiled ? precompiled : compiled);
-    // Of a method that is never compiled twice the runtime keeps no version, and its map calls it optimised.
-    other_tiers += !is_precompiled && found->name.tier != Expected(text).tier;
+    // Without the image's IL it is not known whether the compiler has optimised a method at once.
+    const std::string& tier = found->name.tier;
+    EXPECT_TRUE(is_precompiled || tier.empty() || tier == Expected(text).tier) << text << ": " << tier;
+    EXPECT_NE(tier, "QuickJitted") << text;
     // The whole function, by its unwind data, and nothing behind it.
     EXPECT_LT(address, found->range.end);
     EXPECT_EQ((*runtime)->Find(found->range.begin)->name.method, found->name.method);
   }
   EXPECT_GE(compiled, 25u);
   EXPECT_GE(precompiled, 20u);
-  EXPECT_LE(other_tiers, 1u);
 }
 
 // .NET 9 does not describe its functions: nothing but the table says how long their rows are.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
+#include "unit/formats/runtime/il_map_bytes.h"
 
 namespace clrsampler {
 namespace {
@@ -96,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Majors, RuntimeMemoryTest,
                                          RuntimeKind(10, ElfMachine::kArm64), RuntimeKind(11, ElfMachine::kArm64)),
                          [](const auto& one) { return Text(one.param); });
 
-// What only some versions have.
+// These only some versions have.
 class RuntimeMemory8Test : public RuntimeMemoryTest {};
 INSTANTIATE_TEST_SUITE_P(Net8, RuntimeMemory8Test, testing::Values(8));
 class RuntimeMemory9Test : public RuntimeMemoryTest {};
@@ -291,10 +292,10 @@ TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
   const uint64_t first = Place(desc), second = Place(desc);
   EXPECT_EQ(runtime_->Find(first)->name.tier, "Optimized");
   fake_.MakeTieringEligible(desc);
-  EXPECT_EQ(runtime_->Find(first)->name.tier, "QuickJitted");
+  EXPECT_EQ(runtime_->Find(first)->name.tier, "") << "its IL is in no file";
   fake_.AddVersion(desc, second, 1);
   fake_.AddVersion(desc, 0, 4);
-  EXPECT_EQ(runtime_->Find(first)->name.tier, "QuickJitted");
+  EXPECT_EQ(runtime_->Find(first)->name.tier, "");
   EXPECT_EQ(runtime_->Find(second)->name.tier, "OptimizedTier1");
   // Another method's versions are not its own.
   const uint64_t other = fake_.AddMethod(fake_.AddType(module_, 5), 5);
@@ -307,6 +308,42 @@ TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
   fake_.AddVersion(desc, fourth, 77);
   EXPECT_EQ(runtime_->Find(fourth)->name.tier, "");
   EXPECT_EQ(NameAt(fourth), "Ns.Plain::Run");
+}
+
+// The compiler may optimise a loop at once that it was asked to compile quickly: then there is no patchpoint in it.
+TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
+  MetadataBuilder builder("tiers");
+  builder.Type("", "<Module>");
+  const uint32_t type = builder.Type("Ns", "Tiers");
+  const uint32_t straight = builder.Method("Straight", {0, 0, 1}, FakeRuntime::kStraightIl);
+  const uint32_t loop = builder.Method("Loop", {0, 0, 1}, FakeRuntime::kLoopIl);
+  const uint32_t nowhere = builder.Method("Nowhere", {0, 0, 1}, 0x70'0000);
+  const std::string metadata = builder.Build(), file = FakeRuntime::Image(metadata, /*flat=*/true);
+  const uint64_t tiers = fake_.AddType(fake_.AddModule(metadata), type);
+  auto runtime = fake_.Attach(true, [&file](uint64_t) {
+    return MappedContent{AsBytes(file), std::make_shared<int>(0), "/app/tiers.dll"};
+  });
+  ASSERT_TRUE(runtime.ok()) << runtime.status();
+  const auto tier_of = [&](uint32_t rid, const std::string& debug_info) {
+    const uint64_t desc = fake_.AddMethod(tiers, rid), offset = 0x100 * (heap_->nibbles.methods.size() + 1);
+    const uint64_t header = fake_.AddCode(*heap_, offset, 0x80, desc);
+    fake_.MakeTieringEligible(desc);
+    if (!debug_info.empty()) {
+      const uint64_t info = fake_.memory.Allocate(64);
+      fake_.memory.SetBytes(info, AsBytes(debug_info));
+      fake_.memory.Set<uint64_t>(header, info);
+    }
+    const auto found = (*runtime)->Find(heap_->range.begin + offset);
+    return found ? found->name.tier : absl::StrCat("!", (*runtime)->last_detail());
+  };
+  const bool is_net11 = GetParam().version == 11;
+  const std::string plain = is_net11 ? Nibbles({0, 0, 0, 0, 0, 0, 0}) : std::string(2, '\0');
+  const std::string patchpoint = is_net11 ? Nibbles({0, 0, 0, 0, 40, 0, 0}) : "\1" + std::string(41, '\0');
+  EXPECT_EQ(tier_of(straight, ""), "QuickJitted");
+  EXPECT_EQ(tier_of(loop, patchpoint), "QuickJitted");
+  EXPECT_EQ(tier_of(loop, plain), "");
+  EXPECT_EQ(tier_of(loop, ""), "");
+  EXPECT_EQ(tier_of(nowhere, ""), "");
 }
 
 TEST_P(RuntimeMemoryTest, AMethodThatIsReplacedWhileItIsNamedIsChanged) {

@@ -118,7 +118,8 @@ TEST(StubCode, NeighboursAreApart) {
   }
 }
 
-// Of a counting stub each byte is fixed by the others; of the rest, all but the constants and the choice of registers.
+// Each byte of a counting stub is fixed by the others. In the rest, all but the constants and the choice of registers
+// is.
 TEST(StubCode, AnotherInstructionMakesItNone) {
   for (const Case& c : Cases()) {
     const size_t last = c.bytes.size() - 1, first = c.header;

@@ -151,7 +151,7 @@ TEST_F(LeaseStoreTest, FilesThatWereAddedAreOnDisk) {
   std::vector<Lease> dead = store.TakeDead();
   ASSERT_THAT(dead, SizeIs(1));
   EXPECT_THAT(dead[0].record().files, ElementsAre(LeasedFile{"perf-7.map", 5, 6}));
-  // Whoever took it may go on with it.
+  // The process that took it may go on with it.
   ASSERT_TRUE(dead[0].AddFile({"perfinfo-7.map", 5, 8}).ok());
   dead.clear();
   EXPECT_THAT(store.TakeDead()[0].record().files, SizeIs(2));

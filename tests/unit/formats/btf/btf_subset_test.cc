@@ -15,7 +15,7 @@ using testing::BtfBuilder;
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-// libbpf, who has to be able to read it, is the judge.
+// libbpf, which has to be able to read it, is the judge.
 class Judged {
  public:
   explicit Judged(const std::vector<std::byte>& bytes)

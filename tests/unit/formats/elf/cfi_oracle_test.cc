@@ -28,8 +28,8 @@ uint64_t Hex(absl::string_view text) {
   return value;
 }
 
-// CIEs are printed with their augmentation and their one row, functions with the offset of their CIE and with their
-// rows below a line of column names; functions that add nothing to their CIE have no rows.
+// CIEs are printed with their augmentation and their one row. Functions are printed with the offset of their CIE, and
+// with their rows below a line of column names. Functions that add nothing to their CIE have no rows.
 class ReadelfParser {
  public:
   void AddLine(absl::string_view line) {

@@ -216,7 +216,7 @@ TEST(CodeRowsTest, OtherImagesAreRefusedWithASentence) {
 
 // --- Libraries that have unwind data say what is true. ---
 
-// glibc's assembly of GMP pushes registers and says nothing of it. What does not tell a push is no truth.
+// glibc's assembly of GMP pushes registers and says nothing of it. A row that does not tell a push is no truth.
 bool IsBlind(const CfiTable& table, const ElfImage& image, const CfiAnswer& function) {
   uint64_t at = function.start.value;
   for (int i = 0; i < 4096 && at < function.end.value; ++i) {

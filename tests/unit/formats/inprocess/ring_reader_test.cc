@@ -14,7 +14,7 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kAll = 1 << 20;
-// Of a record without texts.
+// The size of a record without texts.
 constexpr size_t kShortest = sizeof(InprocessRecord);
 
 InprocessMessage Message(uint64_t number, std::u16string_view text = u"") {

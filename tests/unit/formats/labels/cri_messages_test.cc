@@ -60,7 +60,7 @@ TEST(CriMessagesTest, AnImageThatIsOnlyAnIdHasNoName) {
   EXPECT_EQ((*found)->labels.Get(LabelKey::kImageName), "");
 }
 
-// What containerd 1.6.20 answered: tests/testdata/cri/README.md.
+// The answer of containerd 1.6.20: tests/testdata/cri/README.md.
 TEST(CriMessagesTest, AnswersOfContainerd) {
   const std::string id = "3779c209cd25f5634fdfdd3fd3e06e89f956f0b8876035e23ae1067e507faa9c";
   const auto container = ParseListContainers(Recorded("containers"), id);

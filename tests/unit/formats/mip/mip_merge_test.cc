@@ -1,4 +1,4 @@
-// What merging adds up, what it refuses, and that the order of the files does not matter.
+// The sums of merging, its refusals, and that the order of the files does not matter.
 #include "formats/mip/mip_merge.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST(MipRawMergeTest, CoverageCountsACallAtMostOnce) {
   EXPECT_EQ(profile.functions[0].call_count, 1u);
 }
 
-// Of a function with blocks whose program was not instrumented for them, one byte is in the file.
+// A function with blocks has one byte in the file where its program was not instrumented for them.
 TEST(MipRawMergeTest, BlocksAreOnlyThereWhereTheyAreRecorded) {
   MipProfile profile = OneFunction(kCoverage, {4, 8});
   ASSERT_TRUE(Merge(profile, Raw(kCoverage, {.ran = true})).ok());
@@ -143,7 +143,7 @@ TEST(MipMergeTest, ProfilesOfRunsAddUpToTheProfileOfAllRuns) {
   }
 }
 
-// Of three profiles with some functions in common, of one build or of several.
+// Takes three profiles with some functions in common, of one build or of several.
 TEST(MipMergeTest, IsCommutativeAndAssociative) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     MadeUpMip shape{.seed = seed % 7, .functions = seed % 30, .counted = true, .keep = seed % 3 == 0 ? 1.0 : 0.6};

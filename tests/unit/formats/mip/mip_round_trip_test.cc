@@ -1,4 +1,4 @@
-// What is written is read again: random profiles in every layout, maps of every width, YAML and JSON.
+// A written profile is read again: random profiles in every layout, maps of every width, YAML and JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -150,7 +150,7 @@ TEST(FrameTextTest, StateMachinesReadAsTheMethod) {
 TEST(FrameTextTest, TopLevelStatementsAreMain) {
   ExpectExamples({
       {"Program::<Main>$(string[])", "Program.Main", "Shop!Program.Main(string[])"},
-      // What an async one is started by; the two differ where the text promises to tell methods apart.
+      // The method that starts an async one. The two differ where the text promises to tell methods apart.
       {"Program::<Main>(string[])", "Program.Main", "Shop!Program.<Main>(string[])"},
   });
 }

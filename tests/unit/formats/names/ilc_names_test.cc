@@ -53,7 +53,7 @@ constexpr Row kRows[] = {
     // A method's own arguments are left out, as from every other source.
     {"S_P_CoreLib_System_Runtime_CompilerServices_DefaultInterpolatedStringHandler__AppendFormatted_0<Int64>",
      "System.Runtime.CompilerServices.DefaultInterpolatedStringHandler.AppendFormatted_0", ""},
-    // What the C# compiler made.
+    // Names that the C# compiler made.
     {"workload_Workload_Loops___c___Linq_b__8_3", "Workload.Loops.Linq.<lambda_8_3>",
      "workload!Workload.Loops.Linq.<lambda_8_3> [AOT]"},
     {"workload_Workload_Loops___c__DisplayClass3_0___Orders_b__1", "Workload.Loops.Orders.<lambda_3_1>",

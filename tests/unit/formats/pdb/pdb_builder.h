@@ -101,7 +101,7 @@ class PdbBuilder {
     sorted_ = 0;
     return *this;
   }
-  // What the header says instead of the truth.
+  // The header says this instead of the truth.
   PdbBuilder& ClaimRows(MetadataTable table, uint32_t rows) {
     claimed_rows_[static_cast<int>(table)] = rows;
     return *this;

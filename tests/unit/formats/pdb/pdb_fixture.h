@@ -12,7 +12,7 @@ namespace clrsampler {
 
 inline std::string ReadPdbFixture(absl::string_view name) { return ReadFixture(absl::StrCat("../pdb/", name)); }
 
-// What System.Reflection.Metadata reads of it.
+// The points that System.Reflection.Metadata reads of it.
 inline std::string ExpectedText(absl::string_view name) {
   std::string text = ReadPdbFixture(absl::StrCat(name, ".expected"));
   text.pop_back();  // the empty line behind each file

@@ -1,4 +1,4 @@
-// What holds of every PDB that is opened, however damaged: its answers are in bounds, in order, and the same each time.
+// Properties of every PDB that is opened, however damaged: its answers are in bounds, in order, and the same each time.
 #ifndef CLRSAMPLER_TESTS_UNIT_FORMATS_PDB_PDB_PROPERTIES_H_
 #define CLRSAMPLER_TESTS_UNIT_FORMATS_PDB_PDB_PROPERTIES_H_
 
@@ -48,7 +48,7 @@ inline absl::string_view WrongPoints(const std::vector<SequencePoint>& points, u
   return "";
 }
 
-// Of the first `most` rows of each kind, so that one PDB stays fast.
+// Looks at the first `most` rows of each kind, so that one PDB stays fast.
 inline absl::string_view WrongPdb(const PortablePdb& pdb, uint32_t most) {
   for (uint32_t rid = 0; rid < std::min(pdb.method_count(), most) + 2; ++rid) {
     const std::optional<uint32_t> kickoff = pdb.KickoffOf(rid);

@@ -55,7 +55,7 @@ inline std::string PdbText(const PortablePdb& pdb) {
   return text;
 }
 
-// Of an assembly: what leads to its PDB, and the PDB if it is inside.
+// The text of an assembly: what leads to its PDB, and the PDB if it is inside.
 inline std::string AssemblyText(const PeImage& image) {
   std::string text;
   for (const PdbReference& reference : PdbReferences(image)) {

@@ -27,7 +27,7 @@ TEST(PortablePdbTest, SaysWhatSystemReflectionMetadataSays) {
   }
 }
 
-// What the golden files are good for: if they lost one of these, the test above would prove less.
+// The golden files are good for these: if they lost one, the test above would prove less.
 TEST(PortablePdbTest, TheZooHasEveryKindOfPoint) {
   const std::string file = ReadPdbFixture("zoo_debug.pdb");
   const auto pdb = PortablePdb::Open(AsBytes(file));

@@ -1,4 +1,4 @@
-// What Reflection.Emit leaves behind: "#-" streams with pointer tables and unsorted rows; and generic parameters.
+// The leavings of Reflection.Emit: "#-" streams with pointer tables and unsorted rows; and generic parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -71,7 +71,7 @@ TEST(PeImageTest, BytesFromAnAddressEndWithTheFile) {
   EXPECT_EQ(pe->BytesFrom(rva, 100).size(), 8u);
   EXPECT_TRUE(pe->BytesFrom(rva + 8, 100).empty());
   EXPECT_TRUE(pe->BytesFrom(0xFFFFFFFF, 100).empty());
-  // Of a file that is cut, the sections still lie behind its end.
+  // The sections of a file that is cut still lie behind its end.
   const auto cut = PeImage::Parse(AsBytes(bytes).first(last.file_offset + 4));
   ASSERT_TRUE(cut.ok());
   EXPECT_EQ(cut->BytesFrom(last.rva, 100).size(), 4u);

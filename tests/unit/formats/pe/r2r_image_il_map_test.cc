@@ -118,7 +118,7 @@ TEST(R2rImageIlMapTest, WhatIsNoMethodHasNone) {
   }
 }
 
-// Each byte of the section, changed three ways. What still decodes stays within the method.
+// Each byte of the section, changed three ways. A map that still decodes stays within the method.
 TEST(R2rImageIlMapTest, DamagedSectionsGiveErrorsOrMapsInBounds) {
   const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
   const auto whole = PeImage::Parse(AsBytes(bytes));

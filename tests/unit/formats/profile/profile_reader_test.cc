@@ -1,4 +1,5 @@
-// What other programs write, and what nobody should: each is a model or a clear error, in little memory.
+// Profiles that other programs write, and profiles that nobody should: each is a model or a clear error, in little
+// memory.
 #include "formats/profile/profile_reader.h"
 
 #include <gmock/gmock.h>
@@ -143,7 +144,7 @@ TEST(ReadSpeedscopeTest, ProfilesOfDifferentUnitsAreAnError) {
               HasSubstr("different units"));
 }
 
-// What the Go runtime's profiler writes: two values, no labels, functions inlined into a location.
+// A profile as the Go runtime's profiler writes it: two values, no labels, functions inlined into a location.
 class ForeignPprof {
  public:
   ForeignPprof() { texts_ = {""}; }

@@ -152,7 +152,7 @@ std::string ReadAll(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
-// What 10.0.14 says, against offsets that were found by measuring.
+// The words of 10.0.14, against offsets that were found by measuring.
 void ExpectNet10(const ContractDescriptor& descriptor) {
   EXPECT_EQ(descriptor.Offset("MethodTable", "Module"), 24u);
   EXPECT_EQ(descriptor.Offset("MethodTable", "PerInstInfo"), 48u);

@@ -12,7 +12,7 @@ namespace clrsampler {
 namespace {
 
 // Replies of .NET 10.0.12 and 8.0.30 to a request each, recorded from `dotnet workload.dll idle` (file names shortened
-// by hand, with their counts). What follows the header of 20 bytes is the payload.
+// by hand, with their counts). The payload follows the header of 20 bytes.
 constexpr char kPayload1[] =
     "c33f000000000000"
     "45069661b96b5d408285e720d6c36d34"

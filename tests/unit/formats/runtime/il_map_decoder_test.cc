@@ -235,6 +235,24 @@ TEST(DebugInfoHeaderTest, PatchpointsAndRichInformationAreSteppedOver) {
   }
 }
 
+TEST(DebugInfoHeaderTest, PatchpointsAreSaidHoweverFarTheHeadGoesOn) {
+  const auto says = [](DebugInfoFormat format, absl::string_view info) {
+    int reads = 0;
+    const auto header = ReadHead(format, info, reads);
+    return header.ok() && header->has_patchpoint;
+  };
+  for (const DebugInfoFormat format : {kNet8, kNet10}) {
+    const std::string sizes = Nibbles({100, 7}), rich = LittleEndian(500, 4) + std::string(500, '\x77');
+    EXPECT_FALSE(says(format, std::string(1, '\0') + sizes));
+    EXPECT_FALSE(says(format, "\2" + rich + sizes));
+    EXPECT_TRUE(says(format, "\1" + Patchpoint(format, 3) + sizes));
+    EXPECT_TRUE(says(format, "\3" + Patchpoint(format, 50) + rich + sizes));
+  }
+  EXPECT_FALSE(says(kNet11, Nibbles({100, 7})));
+  EXPECT_FALSE(says(kNet11, Nibbles({0, 100, 7, 0, 0, 70, 9})));
+  EXPECT_TRUE(says(kNet11, Nibbles({0, 100, 7, 0, 60, 70, 9})));
+}
+
 TEST(DebugInfoHeaderTest, ThePlaceToGoOnIsWhereThePartBegins) {
   const std::string info = "\1" + Patchpoint(kNet8, 50) + Nibbles({100, 7});
   const auto header = ReadDebugInfoHeader(kNet8, AsBytes(absl::string_view(info).substr(0, 64)));

@@ -104,14 +104,14 @@ TEST_P(EveryVersion, MapsCutOffAnywhereAreRefused) {
     for (size_t size = 1; size < body.bounds.size(); ++size) {
       const auto cut = DecodeBounds(GetParam().format, AsBytes(body.bounds).first(size), body.code_bytes);
       if (!cut.ok()) continue;
-      // What is left of three entries of five bits without their zeros.
+      // The rest of three entries of five bits without their zeros.
       EXPECT_EQ(size + 32, body.bounds.size());
       EXPECT_EQ(AsTold(*cut), AsTold(*whole));
     }
   }
 }
 
-// Each byte, changed three ways. What still decodes answers within the code, and with offsets that it has.
+// Each byte, changed three ways. A map that still decodes answers within the code, and with offsets that it has.
 TEST_P(EveryVersion, DamagedMapsAreRefusedOrStayInBounds) {
   size_t changed = 0, refused = 0;
   for (const Body& body : ReadBodies(GetParam().name)) {

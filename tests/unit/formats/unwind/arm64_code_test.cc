@@ -154,7 +154,7 @@ TEST(Arm64CodeTest, AuthenticatedReturns) {
 }
 
 TEST(Arm64CodeTest, LeavesAFunctionsEndAlone) {
-  // What stands before: another function's end and a code header.
+  // These stand before: another function's end and a code header.
   EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd65f03c0, 0x12345678, 0x0000ffff, 0xd503201f, 0xd63f0200}), 16),
             kRecord);
   EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd65f03c0, 0xd10083ff, 0x0000ffff, 0xa9be7bfd, 0x910003fd}), 20),

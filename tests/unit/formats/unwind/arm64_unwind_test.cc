@@ -82,7 +82,7 @@ TEST(Arm64UnwindTest, EachCodeIsRead) {
 }
 
 TEST(Arm64UnwindTest, CodesThatNobodyWritesAreErrors) {
-  // What depends on the CPU's vectors, any register, the system's own frames, reserved ones; and registers that a
+  // Codes that depend on the CPU's vectors, any register, the system's own frames, reserved ones; and registers that a
   // callee does not save.
   for (const char* hex : {"df01", "e7a100", "e8", "ec", "f8", "fd", "ff", "cac0", "d300", "d581", "d740", "d9c0"}) {
     EXPECT_THAT(ErrorOf(Record(absl::StrCat(hex, "e4"))), HasSubstr("code ")) << hex;

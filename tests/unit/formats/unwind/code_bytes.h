@@ -35,9 +35,9 @@ constexpr CodeBytes kFrameless = {"534883ec10488bda488d542408ff157d999f00488b4c2
 // 1f: mov rdi,rbx; 22: pop rbx; 23: rex.W jmp rax
 constexpr CodeBytes kTailJump = {"53488bdfff152eefa4004883780800750433c05bc3ff151defa400488b4008488bfb5b48ffe0",
                                  "190101000130"};
-// stackalloc. 0: push rbp; 1: push rbx; 2: sub rsp,18h; 6: lea rbp,[rsp+20h]; b: ...; 1f: sub rsp,100h; ...; 32: call;
-// 38: ...; 55: lea rsp,[rbp-8]; 59: pop rbx; 5a: pop rbp; 5b: ret; ...; 8b: lea rsp,[rbp-8]; 8f: pop rbx; 90: pop rbp;
-// 91: ret
+// stackalloc.
+//   0: push rbp; 1: push rbx; 2: sub rsp,18h; 6: lea rbp,[rsp+20h]; b: ...; 1f: sub rsp,100h; ...; 32: call; 38: ...;
+//   55: lea rsp,[rbp-8]; 59: pop rbx; 5a: pop rbp; 5b: ret; ...; 8b: lea rsp,[rbp-8]; 8f: pop rbx; 90: pop rbp; 91: ret
 constexpr CodeBytes kMovesSp = {
     "55534883ec18488d6c242033c0488945e8488b05e81ea400488945e08524244881ec00010000488d1c24488bf3ba80000000ff15e81fa50085"
     "c0752033c04c8d05bb1ea4004d8b004c3945e07406ff15fc1ea40090488d65f85b5dc33d8000000077d948895de88945f0488d7de8ff15b40f"
@@ -53,9 +53,9 @@ constexpr CodeBytes kFunclet8 = {"555350488b2f48892c24488d6d30488b7de8488b75d8ff
                                  "19030300030202300150"};
 // A finally funclet of .NET 10. 0: push rax; 1: mov rdi,[rbp-58h]; 5: call; b: nop; c: add rsp,8; 10: ret
 constexpr CodeBytes kFunclet10 = {"50488b7da8ff1543c24400904883c408c3", "190101000102"};
-// On-stack replacement, .NET 8; without its body. 0: mov rax,[rbp]; 4: push rax; 5: sub rsp,20h; 9: mov [rsp+98h],r15;
-// 11: mov [rsp+90h],r14; 19: mov [rsp+88h],r13; 21: mov [rsp+80h],rbx; 29: lea rbp,[rsp+20h]; 2e: cdqe; 30: add
-// rsp,80h; 37: pop rbx, r13, r14, r15, rbp; 3f: ret
+// On-stack replacement, .NET 8; without its body.
+//   0: mov rax,[rbp]; 4: push rax; 5: sub rsp,20h; 9: mov [rsp+98h],r15; 11: mov [rsp+90h],r14; 19: mov [rsp+88h],r13;
+//   21: mov [rsp+80h],rbx; 29: lea rbp,[rsp+20h]; 2e: cdqe; 30: add rsp,80h; 37: pop rbx, r13, r14, r15, rbp; 3f: ret
 constexpr CodeBytes kOsr = {
     "488b4500504883ec204c89bc24980000004c89b424900000004c89ac248800000048899c2480000000488d6c242048984881c4800000005b41"
     "5d415e415f5dc3",

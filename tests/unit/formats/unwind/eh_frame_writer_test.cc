@@ -1,4 +1,4 @@
-// What is written is read back by the reader of ELF images, and must say at each byte what the unwind data says.
+// The written frames are read back by the reader of ELF images, and must say at each byte what the unwind data says.
 #include "formats/unwind/eh_frame_writer.h"
 
 #include <elf.h>
@@ -97,6 +97,48 @@ TEST(EhFrameWriterTest, RowsAreThoseOfTheCodesAtEachByte) {
       EXPECT_EQ(answer.row, RowByCodes(*UnwindInfo::Parse(unwind), offset)) << function.unwind << " " << offset;
     }
     EXPECT_EQ(image.At(code_bytes).coverage, CfiCoverage::kBetween);
+  }
+}
+
+TEST(EhFrameWriterTest, AFramePointerThatPointsToItsOwnPlaceTellsTheCallersSp) {
+  struct Set {
+    CodeBytes function;
+    uint32_t end;    // of the instruction that sets it
+    int32_t offset;  // of the caller's sp from it
+  };
+  for (const Set& set : {Set{kFramed, 9, 16}, Set{kProbed, 35, 16}, Set{kOsr, 46, 144}}) {
+    const std::vector<std::byte> code = Hex(set.function.code), unwind = Hex(set.function.unwind);
+    const auto steps = FrameStepsOfX64(unwind, code);
+    ASSERT_TRUE(steps.ok()) << steps.status();
+    const auto code_bytes = static_cast<uint32_t>(code.size());
+    const FrameFunction part{0, code_bytes, *steps};
+    const auto frame = WriteEhFrame(FrameMachine::kX64, code_bytes, {&part, 1});
+    ASSERT_TRUE(frame.ok()) << frame.status();
+    const Image image(FrameMachine::kX64, code_bytes, *frame);
+    for (uint32_t offset = 0; offset < code_bytes; ++offset) {
+      CfiRow row = RowByCodes(*UnwindInfo::Parse(unwind), offset);
+      if (offset >= set.end) {
+        row.cfa = CfaRule::kFpOffset;
+        row.cfa_offset = set.offset;
+      }
+      EXPECT_EQ(image.At(offset).row, row) << set.function.unwind << " " << offset;
+    }
+  }
+}
+
+TEST(EhFrameWriterTest, ARegisterThatIsUsedForOtherThingsTellsNothing) {
+  const std::vector<std::byte> unwind = Hex(kFramed.unwind);
+  const auto by_sp = *FrameStepsOfX64(unwind);
+  std::vector<std::byte> code = Hex(kFramed.code);
+  EXPECT_NE(*FrameStepsOfX64(unwind, code), by_sp);
+  for (size_t size = 0; size <= 9; ++size) {
+    EXPECT_EQ(*FrameStepsOfX64(unwind, std::span(code).first(size)), by_sp) << "no byte is left for the body";
+  }
+  code[8] = std::byte{0x08};  // lea rbp,[rsp+8]: another place of the frame
+  EXPECT_EQ(*FrameStepsOfX64(unwind, code), by_sp);
+  for (const CodeBytes& function : {kFrameless, kTailJump, kMovesSp, kFunclet8, kFunclet10}) {
+    const std::vector<std::byte> its = Hex(function.unwind);
+    EXPECT_EQ(*FrameStepsOfX64(its, Hex(function.code)), *FrameStepsOfX64(its)) << function.unwind;
   }
 }
 

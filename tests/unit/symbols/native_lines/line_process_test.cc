@@ -116,7 +116,7 @@ TEST_F(LineProcessTest, ItsEndIsTheEndOfItsReader) {
   Ask(1, kHang);
   helper_->End();
   for (int i = 0; i < 500 && kill(reader, 0) == 0; ++i) {
-    // It has no parent any more, and whoever inherits it may be slow to take note.
+    // It has no parent any more, and the process that inherits it may be slow to take note.
     std::string state;
     std::ifstream stat("/proc/" + std::to_string(reader) + "/stat");
     std::getline(stat, state);

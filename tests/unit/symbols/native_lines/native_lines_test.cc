@@ -58,7 +58,7 @@ class NativeLinesTest : public testing::Test {
       : process_(ProcessKey{static_cast<uint32_t>(getpid()), 1},
                  TargetFiles("/proc", static_cast<uint32_t>(getpid()))) {}
 
-  // Of the fixture's own function, as mapped at kBase; and as linked.
+  // The address of the fixture's own function, as mapped at kBase; and as linked.
   static std::pair<uint64_t, uint64_t> Entry() {
     const std::string bytes = *ReadWholeFile(ElfFixture("liblines.so"), 64 << 20);
     const auto image = ElfImage::Parse(AsBytes(bytes));

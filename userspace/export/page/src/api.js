@@ -2,7 +2,7 @@
 // which is sent back and never shown.
 import {inert} from '../../../output/page/src/text.js';
 
-/** What went wrong as a sentence (message), and what may help (hint). status: HTTP's, or 0 without an answer. */
+/** An error as a sentence (message), and what may help (hint). status: HTTP's, or 0 without an answer. */
 export class ApiError extends Error {
   constructor(status, message, hint = '') {
     super(message);

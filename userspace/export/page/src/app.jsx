@@ -40,7 +40,7 @@ export function App() {
   const recordings = useResource(RECORDINGS_URL, tick);
   const getTimeline = useTimelineReader(seriesBy(state));
   const answered = useResource(timelineUrl(state, width), tick, getTimeline);
-  // What threads do comes with the same answer as whose they are.
+  // One answer says what threads do and whose they are.
   const ofStates = useMemo(() => answered.data && {...answered.data, series: answered.data.states}, [answered.data]);
   const timeline = {...answered, data: state.by === 'state' ? ofStates : answered.data};
   const health = useResource(healthUrl(state), tick);
@@ -143,7 +143,7 @@ function useTimelineReader(by) {
 }
 
 /**
- * The windows that a pause lies in, or the minute or hour that became of them: a part belongs to a range if it begins in it, so the one with the
+ * The windows that a pause lies in, or the minute or hour that became of them. A part belongs to a range if it begins in it, so the one with the
  * pause has begun since one length before.
  */
 function around({t, pause_ms: ms}, window, now) {

@@ -1,4 +1,4 @@
-// Which time the timeline shows, what it tells apart and counts, whose, and what is compared.
+// The choices for the timeline: which time it shows, what it tells apart and counts, whose, and what is compared.
 import {useEffect, useState} from 'preact/hooks';
 import {Choice} from '../../../output/page/src/toolbar.jsx';
 import {inert} from './format.js';
@@ -62,7 +62,7 @@ function TypedTimes({state, shown, now, update}) {
   );
 }
 
-/** What is chosen, in words and with a way to take it back. */
+/** The chosen range in words, with a way to take it back. */
 export function Chosen({state, shown, now, who, update}) {
   const {range, base} = state;
   const drop = (change) => () => update((before) => ({...before, ...change}));

@@ -1,4 +1,4 @@
-// What the page can do, and the keys for it.
+// The help: everything that the page can do, and the keys for it.
 import {HelpDialog} from '../../../output/page/src/help_dialog.jsx';
 
 const KEYS = [

@@ -1,4 +1,4 @@
-// What compiling cost in a range, by method.
+// The cost of compiling in a range, by method.
 import {useMemo} from 'preact/hooks';
 import {DataTable} from './data_table.jsx';
 import {bytesText, countText, msText, processText} from './format.js';

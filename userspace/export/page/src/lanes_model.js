@@ -4,7 +4,7 @@ import {countText, inert} from './format.js';
 
 const HOUR_MS = 3_600_000, MOST_STEPS = 100_000;
 
-/** What a cell's colour means. */
+/** The meanings that a cell's colour can have. */
 export const COLOURS = {cpu: 'CPU', samples: 'With waits', pauses: 'Pauses', search: 'Search'};
 
 const WAITS = new Set(['waiting', 'idle']);

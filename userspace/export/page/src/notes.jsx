@@ -1,4 +1,4 @@
-// What stands where there is nothing to show: never nothing.
+// Notes that stand where there is nothing to show: such a place is never empty.
 export function Failure({error, onRetry}) {
   return (
     <div class="trouble" role="alert">

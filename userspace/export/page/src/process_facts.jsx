@@ -1,4 +1,4 @@
-// What the chosen process is: its labels and its runtime.
+// Facts about the chosen process: its labels and its runtime.
 import {inert} from './format.js';
 import {processUrl} from './questions.js';
 import {useResource} from './resource.js';

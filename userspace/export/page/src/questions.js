@@ -1,11 +1,11 @@
-// What is asked of the server in a state of the page: addresses of its API.
+// Questions to the server that a state of the page asks: addresses of its API.
 import {urlOf} from './api.js';
 import {baseParameters, isComparing, rangeParameters, spanParameters, whoParameters} from './view_state.js';
 
 const MOST_ROWS = 500;
 const LANE_POINTS = 10_000, LANES = 12;  // a day of windows
 
-/** Whose series are asked for; what threads do comes with either. */
+/** The kind of series that is asked for: of containers or of processes. The states of threads come with either. */
 export const seriesBy = ({by}) => (by === 'container' ? 'container' : 'process');
 
 /** width: of the timeline in pixels, which says how many points are worth asking for */

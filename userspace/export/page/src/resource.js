@@ -23,7 +23,7 @@ export function useResource(url, tick, read = getJson) {
       const data = await read(wanted, control.signal);
       if (!control.signal.aborted) setState({data, error: null, loading: false, url: wanted, done: wanted});
     } catch (error) {
-      // What answers another question must not stand below this error.
+      // Data that answers another question must not stand below this error.
       if (!control.signal.aborted) setState((before) => ({data: before.url === wanted ? before.data : null, url: before.url, error, loading: false, done: wanted}));
     }
     if (running.current === control) running.current = null;

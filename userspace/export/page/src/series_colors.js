@@ -11,7 +11,7 @@ export const MARKS = {
 
 /**
  * @param {string[]} keys  of the series to be shown
- * @param {Map<string, number>} before  what this gave until now, of series that are no longer shown as well
+ * @param {Map<string, number>} before  the last result of this function; it also has series that are not shown now
  * @returns {Map<string, number>} the same with a colour's number for each of the keys: different ones as far as they go
  */
 export function assignColors(keys, before = new Map()) {

@@ -36,7 +36,7 @@ export const shift = ({from, to}, by) => ({from: from + by, to: to + by});
 const UNITS = {ms: 1, s: SECOND, m: MINUTE, min: MINUTE, h: HOUR, d: DAY};
 
 /**
- * What somebody types as a time: "now", "-5m", "14:03", "14:03:10", "2026-11-22 14:03", RFC 3339, unix seconds.
+ * A time that somebody types: "now", "-5m", "14:03", "14:03:10", "2026-11-22 14:03", RFC 3339, unix seconds.
  * @param {number} now  @returns {?number} null: it is none
  */
 export function parseTime(text, now) {

@@ -71,8 +71,16 @@ export class Timeline {
 
   /**
    * @param {object} view
-   *   timeline: of readTimeline; now: when it was asked for; shown: {from, to} that was wanted last, which may still be on its way; measure: of MEASURES; range, base: ?{from, to}; flags: {t}[]
-   *   colorOf: (series) => color; marks, paper, ink, quiet: colours; highlighted: index of a series, or -1; label: what it is, in words
+   *   timeline      of readTimeline
+   *   now           when it was asked for
+   *   shown         {from, to} that was wanted last, which may still be on its way
+   *   measure       of MEASURES
+   *   range, base   ?{from, to}
+   *   flags         {t}[]
+   *   colorOf       (series) => color
+   *   marks, paper, ink, quiet   colours
+   *   highlighted   index of a series, or -1
+   *   label         what it is, in words
    */
   show(view) {
     const before = this.view;
@@ -323,7 +331,7 @@ export class Timeline {
 
   // --- what the user does -------------------------------------------------------------------------------------------------
 
-  /** What lies at a place: see the event hover. */
+  /** The things at a place: see the event hover. */
   at({x, y}) {
     if (this.isEmpty) return null;
     const {plot, lane} = this;

@@ -4,8 +4,8 @@ import {inert, processText} from './format.js';
 const MS = 'milliseconds a second';
 
 /**
- * What the height of the areas says. `field`: of the answer; `rate`: it is a sum in a step, and shown as one in a second; `scale`: what a
- * number of the answer is of the unit; `mean`: that unit in words.
+ * The quantities that the height of the areas can stand for. `field`: of the answer; `rate`: it is a sum in a step, and shown as one in a
+ * second; `scale`: what a number of the answer is of the unit; `mean`: that unit in words.
  */
 export const MEASURES = {
   cpu: {field: 'cores', rate: false, unit: 'cores', mean: 'cores', text: 'CPU'},
@@ -63,7 +63,7 @@ export function readTimeline(answer, by) {
 
 const STATE_TEXTS = {running: 'running', runnable: 'waits for a CPU', suspended: 'paused by the runtime', short: 'short waits'};
 
-/** What threads do as series, from the bottom up: running, then what is in somebody's way, then what mostly is in nobody's. */
+/** The states of threads as series, from the bottom up: running, then what is in somebody's way, then what mostly is in nobody's. */
 function readStates(answer, column) {
   const states = (answer.states ?? []).map(({state, ms}) => ({state: String(state), ms}));
   const rank = ({state}) => (STATE_ORDER.indexOf(state) + STATE_ORDER.length + 1) % (STATE_ORDER.length + 1);
@@ -181,7 +181,7 @@ export function pauseHeight(ms, longestMs) {
 }
 
 /**
- * What of the pauses is drawn: of those that begin in one column of pixels the longest, however many there are.
+ * The pauses that are drawn: of those that begin in one column of pixels the longest, however many there are.
  * @param {(time: number) => number} xOf
  * @returns {{x: number, pause: object}[]} from left to right
  */

@@ -1,4 +1,4 @@
-// What threads did over time: the map and the lanes of a recording's page, fed by the server. What is chosen on them is the page's own range.
+// The work of threads over time: the map and the lanes of a recording's page, fed by the server. A range that is chosen on them is the page's own.
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {endOf, gridOf, mapValues, timeOf, valueText} from '../../../output/page/src/heat_map.js';
 import {LanesView} from '../../../output/page/src/lanes_view.jsx';

@@ -1,4 +1,4 @@
-// What the page shows, as a value: it stands in the address behind the #, so that a view can be sent to somebody and the browser's
+// The view of the page as a value: it stands in the address behind the #, so that a view can be sent to somebody and the browser's
 // back and forward work.
 //
 //   last     milliseconds before now that the timeline shows while it follows the time
@@ -95,7 +95,7 @@ export function showSpan(state, span) {
   return {...state, last: null, span: whole(span)};
 }
 
-/** What is chosen, or else all that is shown, becomes what other ranges are compared with. */
+/** The chosen range, or else all that is shown, becomes what other ranges are compared with. */
 export function setBase(state, shown) {
   const chosen = choose(state, state.range ?? state.span ?? shown, shown);
   return {...chosen, base: chosen.range};

@@ -18,7 +18,7 @@ export function AccountPanel({profile}) {
   );
 }
 
-/** What the other views show of the recording; its account is of all the time. */
+/** The part of the recording that the other views show; the account is of all the time. */
 function ChosenRange({profile}) {
   const {chosen: {range, base}, whole} = profile, {unit} = profile.about;
   const sum = (threads, key) => threads.reduce((total, thread) => total + thread[key], 0);

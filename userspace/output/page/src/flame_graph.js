@@ -1,8 +1,8 @@
 // The picture: a tree of frames on a canvas, as a flame graph (root at the bottom) or an icicle graph (root on top).
 //
 // A component without knowledge of profiles: it gets a layout, names and colours, and tells what the user does with a
-// node. Only what is in sight and at least a pixel wide is drawn, which is what keeps 50,000 stacks fluid: the time of a
-// drawing depends on the size of the window and not on that of the profile. Narrower neighbours become one grey bar.
+// node. Only what is in sight and at least a pixel wide is drawn. This keeps 50,000 stacks fluid: the time of a drawing
+// depends on the size of the window and not on that of the profile. Narrower neighbours become one grey bar.
 //
 // For keyboards and screen readers it is a tree with one item, the selected node.
 import {appendElement} from './elements.js';
@@ -215,7 +215,7 @@ export class FlameGraph {
     performance.measure('flame-graph-draw', {start: begin, end: performance.now()});
   }
 
-  /** What is in sight: boxes by colour, since changing the colour is what costs, and the texts on them. */
+  /** The things in sight: boxes by colour, since changing the colour is what costs, and the texts on them. */
   collect() {
     const {layout, matches, fillOf, theme} = this.view;
     const {tree, left, width, firstChild, child} = layout;

@@ -1,4 +1,4 @@
-// What can be done with a frame: by the right button, a menu key, or from the table.
+// The acts on a frame: by the right button, a menu key, or from the table.
 import {useEffect, useLayoutEffect, useRef} from 'preact/hooks';
 import {KINDS} from './profile_data.js';
 

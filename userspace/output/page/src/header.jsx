@@ -1,4 +1,4 @@
-// What was recorded, where and for how long, and in three words how good it is.
+// The header says what was recorded, where and for how long, and in three words how good it is.
 import {accountInShort} from './account.js';
 import {durationText, weightText} from './text.js';
 

@@ -6,7 +6,7 @@ const SECOND = 1e9, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE;
 /** Columns with their cells: the first one that makes few enough columns. */
 const GRIDS = [{column: SECOND, cell: 2e7, most: 600}, {column: MINUTE, cell: SECOND, most: 4320}, {column: HOUR, cell: MINUTE, most: Infinity}];
 
-/** What a cell's colour means. `cpu` only where weights are CPU time. */
+/** The meanings that a cell's colour can have. `cpu` only where weights are CPU time. */
 export const COLOURS = {samples: 'Samples', cpu: 'CPU', pauses: 'Pauses', search: 'Search'};
 
 /**

@@ -1,4 +1,4 @@
-// What each thread was at over time: a lane of columns, each with the shares of its time by kind of work.
+// The work of each thread over time: a lane of columns, each with the shares of its time by kind of work.
 
 /** Kinds of work with their colours, hues of the frames' kinds where these mean the same. */
 export const LANE_COLORS = {
@@ -6,7 +6,7 @@ export const LANE_COLORS = {
   dark: {Other: '#70767f', '.NET': '#d98f12', 'precompiled .NET': '#cfb92f', native: '#63b3e4', kernel: '#e4794a', 'garbage collection': '#ff7a5c', 'JIT compiler': '#c58ad3', waiting: '#5d6f88', idle: '#2b2f36'},
 };
 
-/** Threads that have samples, most weight first, as indexes. What stands for several comes last. */
+/** Threads that have samples, most weight first, as indexes. Entries that stand for several threads come last. */
 export function rankedThreads(profile, wanted = () => true) {
   return profile.threads.filter((thread) => thread.weight > 0 && wanted(thread)).sort((a, b) => (a.isOthers ?? false) - (b.isOthers ?? false) || b.weight - a.weight).map(({index}) => index);
 }

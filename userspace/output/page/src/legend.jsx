@@ -1,4 +1,4 @@
-// What the colours mean; and how the time itself is spread over them.
+// The legend says what the colours mean, and how the time itself is spread over them.
 import {DIFF_PALETTES, diffRamp, KIND_TEXTS} from './palette.js';
 import {KINDS} from './profile_data.js';
 import {Swatch} from './node_details.jsx';

@@ -1,5 +1,5 @@
-// Top methods: what each costs alone (self) and with what it calls (total). A click marks the method in the picture. What the
-// runtime does without a name is one row for each role; a click shows the functions by their addresses.
+// Top methods: what each costs alone (self) and with what it calls (total). A click marks the method in the picture. Work of
+// the runtime without a name is one row for each role; a click shows the functions by their addresses.
 import {useMemo, useRef, useState} from 'preact/hooks';
 import {Swatch} from './node_details.jsx';
 import {changePoints, isSignificant} from './significance.js';
@@ -116,7 +116,7 @@ function diffColumns(profile, tree) {
     name: COLUMNS.name,
     before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after'},
     after: {text: 'After', of: after, title: 'self, share of the profile after'},
-    // What is noise comes last, however large.
+    // Changes that are noise come last, however large.
     change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'change of the self share, in points'},
   };
 }

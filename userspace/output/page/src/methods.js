@@ -56,7 +56,7 @@ const NONE = -1;
 const known = new WeakMap();  // by the names of a profile, which parts of its time share
 
 /**
- * Of each frame whether it is nameless or managed, and the number of its role or of itself as a caller, or NONE.
+ * Says of each frame whether it is nameless or managed, and the number of its role or of itself as a caller, or NONE.
  * names: of these numbers; those from firstCaller on are of callers.
  */
 function rolesOf(profile) {

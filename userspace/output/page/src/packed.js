@@ -1,4 +1,4 @@
-// What the page carries: deflated (zlib), in base64.
+// The data that the page carries: deflated (zlib), in base64.
 
 /** @param {string} base64  @returns {Promise<Uint8Array>} */
 export async function inflate(base64) {

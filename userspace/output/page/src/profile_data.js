@@ -254,7 +254,7 @@ export class Profile {
     return nodes.build();
   }
 
-  /** Of each node a number that it shares with those that have the same frames from the outermost on; and how many numbers there are. */
+  /** For each node a number that it shares with those that have the same frames from the outermost on; and how many numbers there are. */
   alikeBy(nodeFrame) {
     const own = this.whole ?? this;
     if (nodeFrame === own.nodeFrame && own.alike) return own.alike;

@@ -1,4 +1,4 @@
-// A profile as a picture with its tables. What is shown is a function of a few choices: whose samples, what was done to the
+// A profile as a picture with its tables. The view is a function of a few choices: whose samples, what was done to the
 // tree, where it is zoomed to and what is searched for. This is where they are kept; each panel shows some and changes some.
 import {useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {AccountPanel} from './account_panel.jsx';

@@ -1,11 +1,14 @@
 // When each stack had samples, and what the runtime did when. output/html_times.h says how the times are packed.
 //
-// Of each step of time the cells of the profile (a stack of a thread) are known that have weight in it.
+// For each step of time it knows which cells of the profile (a stack of a thread) have weight in it.
 import {inflate} from './packed.js';
 import {CellSteps, StepEntries} from './step_weights.js';
 
 /** Kinds of events as the data numbers them. */
 const EVENT_KINDS = ['pause', 'collection', 'compilation'];
+
+/** Kinds of work that are none. The frames behind them on a stack are the waker's. */
+const WAITS = new Set(['waiting', 'idle']);
 
 /**
  * @param {string} lanes  of the page's element; empty where those of the stacks are fine enough
@@ -54,7 +57,8 @@ export class RecordedTimes {
     const {nodeFrame, nodeParent, cellNode, cellThread} = profile;
     const kinds = new Uint8Array(nodeFrame.length);
     for (let node = 0; node < kinds.length; ++node) {
-      kinds[node] = profile.frameLanes[nodeFrame[node]] || (nodeParent[node] >= 0 ? kinds[nodeParent[node]] : 0);
+      const before = nodeParent[node] >= 0 ? kinds[nodeParent[node]] : 0;
+      kinds[node] = WAITS.has(this.laneTexts[before - 1]) ? before : profile.frameLanes[nodeFrame[node]] || before;
     }
     const ids = new Map();
     /** @type {{thread: number, kind: number}[]} kind: of laneTexts and one more; 0: not known */

@@ -1,5 +1,5 @@
-// Search in the names of frames. Names come from strangers and so may patterns, and a backtracking matcher can be made to
-// run for years by either: patterns are RE2's, which match in linear time, and read as those of --focus do.
+// Search in the names of frames. Names come from strangers and so may patterns, and either can make a backtracking matcher
+// run for years. Patterns are RE2's, which match in linear time, and read as those of --focus do.
 import {RE2JS} from 're2js';
 import {nodesThrough} from './transforms.js';
 

@@ -36,7 +36,7 @@ function FileLines({profile, file, costs, whole, unit}) {
 /** fallback: what stands where a line has no text */
 function LineTable({label, rows, whole, unit, url = '', fallback}) {
   return (
-    // What scrolls must be within reach of the keyboard.
+    // The keyboard must reach everything that scrolls.
     <div class="lines-host" tabIndex={0} role="region" aria-label={label}><table class="lines">
       <thead><tr>
         <th scope="col" class="number line">Line</th><th scope="col" class="number" title="in the line itself">Self</th>

@@ -32,7 +32,7 @@ function mostFirst(counts, entries) {
   return order;
 }
 
-/** What stands before the columns of steps and weights. */
+/** The head that stands before the columns of steps and weights. */
 function readHead(reader, cells) {
   const [milliseconds, steps, entries] = readVarints(reader, new Float64Array(3));
   const counts = readVarints(reader, new Uint32Array(cells));

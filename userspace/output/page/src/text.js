@@ -11,7 +11,7 @@ export function inert(text) {
 
 /**
  * Shorter and shorter texts for a qualified name: "Shop.Order.Add", "Order.Add", "Add". The end tells more than the
- * namespace. What stands within <>, () and [] is not parted, and long type arguments are the first to go. The last but one is a
+ * namespace. Text within <>, () and [] is not parted, and long type arguments are the first to go. The last but one is a
  * method with its type.
  * @param {boolean} dotted  dots part names, as they do in managed code but not in "clone.cold" or "libcoreclr.so!0x10"
  * @returns {string[]}

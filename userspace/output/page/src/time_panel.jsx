@@ -1,4 +1,4 @@
-// The timeline of a recording: a map of its time, and a lane for each thread. What is chosen here is what every other view shows.
+// The timeline of a recording: a map of its time, and a lane for each thread. Every other view shows the time that is chosen here.
 import {useMemo, useState} from 'preact/hooks';
 import {COLOURS, cpuNs, endOf, gridOf, mapValues, timeOf, valueText} from './heat_map.js';
 import {LanesView} from './lanes_view.jsx';
@@ -56,7 +56,7 @@ export function TimePanel({profile, part, state, onState, wanted, picked, onPick
   );
 }
 
-/** What is chosen, in words, and what can be done with it. */
+/** The chosen time in words, and what can be done with it. */
 function Chosen({profile, part, state, acts, onState, ready}) {
   const {range, base, zoom} = state, {durationNs} = profile.times;
   const clock = ({from, to}) => `${clockText(from, durationNs)} \u2013 ${clockText(to, durationNs)}`;

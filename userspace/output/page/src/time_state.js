@@ -1,4 +1,4 @@
-// What the timeline shows, as a value that stands in the address behind the #, so that a view can be sent to somebody.
+// The view of the timeline, as a value that stands in the address behind the #, so that a view can be sent to somebody.
 //
 //   range   the part of the time that every view shows, or null: all of it
 //   base    the part that it is compared with, or null

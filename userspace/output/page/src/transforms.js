@@ -19,7 +19,7 @@ const TRANSFORMS = {focus, without, hide, callees, callers, wakers, fold, foldAl
  * @param {FrameTree} tree
  * @param {{kind: string, frame: number}[]} transforms  in the order of their application
  * @param {(frame: number) => number} methodOf  where the tree's frames are parts of methods: the method of each
- * @param {?Uint8Array} marksWaker  of each method whether it is a mark of who ended a wait
+ * @param {?Uint8Array} marksWaker  of each method whether it is a mark of the thread that ended a wait
  */
 export function applyTransforms(tree, transforms, methodOf = (frame) => frame, marksWaker = null) {
   return transforms.reduce((current, {kind, frame}) => TRANSFORMS[kind](current, frame, methodOf, marksWaker), tree);
@@ -99,7 +99,7 @@ function callers(tree, frame, methodOf) {
   const builder = new TreeBuilder(tree.selfBefore !== null, tree.size);
   const through = nodesThrough(tree, (f) => methodOf(f) === frame);
   for (let node = 1; node < tree.size; ++node) {
-    // Of calls to itself only the outermost: its total has the inner ones in it.
+    // Where the frame calls itself only the outermost one counts: its total has the inner ones in it.
     if (methodOf(tree.frame[node]) !== frame || through[tree.parent[node]]) continue;
     let place = 0;
     for (let caller = node; caller > 0; caller = tree.parent[caller]) place = builder.child(place, tree.frame[caller]);
@@ -114,7 +114,7 @@ function wakers(tree, frame, methodOf, marksWaker) {
   const markAt = new Int32Array(tree.size);  // the waker's mark at or above; 0: none
   for (let node = 1; node < tree.size; ++node) {
     const mark = (markAt[node] = markAt[tree.parent[node]] || (marksWaker?.[methodOf(tree.frame[node])] ? node : 0));
-    // What the waker itself went through is no wait in it.
+    // Waits that the waker itself went through are no wait in it.
     if (mark === 0 || !through[mark] || (tree.self[node] === 0 && !tree.selfBefore?.[node])) continue;
     let place = builder.child(0, tree.frame[mark]);
     for (let at = node; at !== mark; at = tree.parent[at]) place = builder.child(place, tree.frame[at]);

@@ -1,4 +1,4 @@
-// What the table of methods tells. It takes longer to make than the picture, which is shown first.
+// The costs that the table of methods shows. They take longer to make than the picture, which is shown first.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {layOut, ORDERS} from './frame_tree.js';
 import {methodCosts, roleCosts, withRoles} from './methods.js';

@@ -1,5 +1,5 @@
 // The rows of a long table that are in sight: only these are in the document, so that its size costs nothing.
-import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
+import {useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {useSize} from './use_size.js';
 
 const SIZES = {rowPx: 26, headPx: 30};  // until they were measured
@@ -36,7 +36,8 @@ export function useRows(host, count) {
   }, [width, count > 0]);
   const page = Math.max(1, Math.floor(height / rowPx) - 2);
   const elementOf = (row) => host.current.querySelector(`tbody tr[aria-rowindex="${row + 2}"] button`);
-  useEffect(() => {
+  // Before the next event of the browser: a key that follows at once starts from the right row.
+  useLayoutEffect(() => {
     if (wanted.current >= 0) elementOf(wanted.current)?.focus({preventScroll: true});
     // The row with the focus was scrolled away: keys go on from what is in sight.
     else if (hadFocus.current && document.activeElement === document.body) host.current.focus({preventScroll: true});
@@ -58,8 +59,9 @@ export function useRows(host, count) {
     const top = next * rowPx, room = Math.max(0, Math.floor(height - headPx - rowPx));
     if (top < host.current.scrollTop) host.current.scrollTop = top;
     else if (top > host.current.scrollTop + room) host.current.scrollTop = top - room;
-    wanted.current = next;
-    if (elementOf(next)) elementOf(next).focus({preventScroll: true});
+    const drawn = elementOf(next);
+    wanted.current = drawn ? -1 : next;
+    if (drawn) drawn.focus({preventScroll: true});
     else setScrollTop(Math.floor(host.current.scrollTop / rowPx / STEP) * STEP * rowPx);
   };
   const inSight = rowsInSight(scrollTop, height, rowPx, count);

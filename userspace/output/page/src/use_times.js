@@ -1,4 +1,4 @@
-// What was chosen of the time of a recording, kept in the address; and the part of the profile that it means.
+// The chosen part of the time of a recording, kept in the address; and the part of the profile that it means.
 import {useCallback, useEffect, useMemo, useState} from 'preact/hooks';
 import {rangeRule} from './range_diff.js';
 import {isComparing, readTimeState, START, writeTimeState} from './time_state.js';

@@ -1,8 +1,8 @@
-// What a profile of waits says: how long threads ran and waited for what, where, and who ended it. In its stacks a mark says
-// behind the functions what was waited for; who ended it follows behind that, with its functions from the innermost one on.
+// Waits in a profile: how long threads ran and waited for what, where, and which thread ended it. In its stacks a mark says
+// behind the functions what was waited for; the waker follows behind that, with its functions from the innermost one on.
 import {KINDS} from './profile_data.js';
 
-/** What each mark means, in the order in which people should read them. */
+/** The meaning of each mark, in the order in which people should read them. */
 export const WAIT_TEXTS = {
   runnable: 'could run, and had no CPU', monitor: 'lock of an object', lock: 'Lock, ReaderWriterLockSlim', 'task wait': 'Task.Wait, Result: a thread waits for a task',
   semaphore: 'SemaphoreSlim', event: 'events, wait handles, Join', futex: 'a lock of native code', suspended: 'the runtime had stopped its threads',
@@ -31,7 +31,7 @@ function wakerOf(profile, frame) {
   return match ? match[1] : null;
 }
 
-/** For each frame whether it is a mark of who ended a wait; null: the profile has none. */
+/** For each frame whether it is a mark of the thread that ended a wait; null: the profile has none. */
 export function wakerMarks(profile) {
   const marks = Uint8Array.from(profile.names, (_, frame) => (wakerOf(profile, frame) !== null ? 1 : 0));
   return marks.includes(1) ? marks : null;

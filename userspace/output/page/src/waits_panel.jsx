@@ -1,4 +1,4 @@
-// Where threads wait: running and waiting by kind, whether the thread pool is starved, and who waits for whom.
+// Waiting threads: running and waiting by kind, whether the thread pool is starved, and which threads wait for which.
 import {useMemo} from 'preact/hooks';
 import {shareText, shortWeightText, withoutArguments} from './text.js';
 import {RUNNING, summarizeWaits, WAIT_TEXTS} from './waits.js';
@@ -6,7 +6,7 @@ import {RUNNING, summarizeWaits, WAIT_TEXTS} from './waits.js';
 const MOST_SITES = 30;
 const MOST_WAKERS = 3;  // of one site
 
-/** onMark: a frame in the picture; onFocus: only its stacks; onWakers: who ended its waits, as stacks; null where the profile does not tell. */
+/** onMark: a frame in the picture; onFocus: only its stacks; onWakers: stacks of its wakers; null where the profile does not tell. */
 export function WaitsPanel({profile, wanted, marked, onMark, onFocus, onWakers}) {
   const {running, waited, kinds, sites} = useMemo(() => summarizeWaits(profile, wanted), [profile, wanted]);
   const {unit, duration_ns: duration} = profile.about;
