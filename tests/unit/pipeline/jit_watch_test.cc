@@ -18,13 +18,13 @@ TEST(JitWatchTest, CompilationsAreCountedWithTheirTimeAndTier) {
   PlayedRun run("compilations");
   ASSERT_TRUE(run.Play().ok());
   const auto& jit = run.account().jit;
-  EXPECT_EQ(Count(jit, "compilations"), 2177u);
-  EXPECT_EQ(Count(jit, "tier_Optimized"), 2011u);
-  EXPECT_EQ(Count(jit, "total_us"), 330741u);
+  EXPECT_EQ(Count(jit, "compilations"), 811u);
+  EXPECT_EQ(Count(jit, "tier_Optimized"), 689u);
+  EXPECT_EQ(Count(jit, "total_us"), 291424u);
   // The stacks say the same in sum, but for what each is rounded by.
   uint64_t us = 0;
   for (StackId id = 0; id < run.recorder().stacks().size(); ++id) us += run.recorder().stacks().count(id);
-  EXPECT_NEAR(static_cast<double>(us), 330741.0, 2177.0);
+  EXPECT_NEAR(static_cast<double>(us), 291424.0, 811.0);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ TEST(PauseWatchTest, EachCollectionOfARunIsAPauseWithItsGeneration) {
   PlayedRun run("collections");
   ASSERT_TRUE(run.Play().ok());
   const auto& pauses = run.account().pauses;
-  EXPECT_EQ(Count(pauses, "pauses"), 1552u);
-  EXPECT_EQ(Count(pauses, "gen0"), 781u);
-  EXPECT_EQ(Count(pauses, "gen1"), 771u);
-  EXPECT_EQ(Count(pauses, "gen2"), 0u);
+  EXPECT_EQ(Count(pauses, "pauses"), 3358u);
+  EXPECT_EQ(Count(pauses, "gen0"), 1894u);
+  EXPECT_EQ(Count(pauses, "gen1"), 1325u);
+  EXPECT_EQ(Count(pauses, "gen2"), 139u);
   EXPECT_EQ(Count(pauses, "events_lost"), 0u);
 }
 

@@ -104,8 +104,8 @@ TEST(WindowSeriesStreamTest, PausesBelongToTheProcessThatHadThem) {
       for (const uint64_t generation : process.collections) collections += generation;
     }
   }
-  EXPECT_EQ(pauses, 1552u);
-  EXPECT_EQ(collections, 1552u);
+  EXPECT_EQ(pauses, 3358u);
+  EXPECT_EQ(collections, 3358u);
 }
 
 TEST(WindowSeriesStreamTest, AWallClockThatIsSetBackIsSaidAndNothingIsLost) {

@@ -7,14 +7,23 @@
 
 namespace clrsampler {
 
+bool TargetImages::MayRead() {
+  constexpr uint64_t kSecondNs = 1'000'000'000;
+  const MonotonicTime now = clock_.Now();
+  // The remainder of a byte is small beside the first page of a file.
+  const uint64_t passed_ns = std::min(now.ns - std::min(now, counted_at_).ns, kBytesAtOnce / kBytesASecond * kSecondNs);
+  bytes_left_ = std::min(kBytesAtOnce, bytes_left_ + passed_ns * kBytesASecond / kSecondNs);
+  counted_at_ = now;
+  return bytes_left_ > 0;
+}
+
 void TargetImages::Read() {
-  read_at_ = clock_.Now();
   const auto text = process_.files.ReadProc("maps", kMaxMapsBytes);
+  constexpr uint64_t kPageBytes = 4096;  // the least that a reading costs
+  bytes_left_ -= std::min<uint64_t>(bytes_left_, text.ok() ? std::max<uint64_t>(text->size(), kPageBytes) : kPageBytes);
   if (!text.ok()) return;
   mappings_.clear();
   for (const MapsLine& line : ParseMaps(*text).lines) mappings_.push_back(MappingOf(line));
-  // 16,000 mappings take some 10 ms.
-  reread_ns_ = std::max(kRereadNs, kReadingShare * (clock_.Now().ns - read_at_.ns));
 }
 
 const Mapping* TargetImages::Find(uint64_t address) {
@@ -22,7 +31,7 @@ const Mapping* TargetImages::Find(uint64_t address) {
     const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), address,
                                        [](uint64_t value, const Mapping& mapping) { return value < mapping.start; });
     if (next != mappings_.begin() && address < std::prev(next)->end) return &*std::prev(next);
-    if (!mappings_.empty() && clock_.Now().ns - read_at_.ns < reread_ns_) return nullptr;
+    if (attempt > 0 || !MayRead()) return nullptr;
     Read();
   }
   return nullptr;
