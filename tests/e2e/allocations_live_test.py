@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """`record --event alloc` and `clrsampler allocs` against a program that knows what it allocates (tests/apps/allocations)."""
 import collections
+import glob
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -30,8 +32,10 @@ def chi_square_limit(degrees):
 
 
 class Program:
-    def __init__(self, version, megabytes_a_second, threads=1, env=None):
+    def __init__(self, version, megabytes_a_second, threads=1, env=None, root=None):
         command, additions = runtimes.command(version, str(megabytes_a_second), str(threads), program="allocations")
+        if root:
+            command, additions = [os.path.join(root, "dotnet"), *command[1:]], {"DOTNET_ROOT": root}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **additions, **(env or {})}, start_new_session=True)
         if self.process.stdout.readline() != "ready\n":
@@ -40,8 +44,14 @@ class Program:
 
     def allocate(self, seconds):
         """The program's allocations: total, by method, and how long it took."""
+        self.send(seconds)
+        return self.answer()
+
+    def send(self, seconds):
         self.process.stdin.write(f"{seconds}\n")
         self.process.stdin.flush()
+
+    def answer(self):
         return json.loads(self.process.stdout.readline())
 
     def __enter__(self):
@@ -223,6 +233,30 @@ class AllocationsTest(harness.LiveTest):
                     truth, stacks, _ = self.record(program, 3)
                     self.assertAlmostEqual(sum(stacks.values()), truth["total"], delta=0.01 * truth["total"] + os.cpu_count() * TICK)
                     self.check_types(stacks)
+
+    @harness.in_matrix
+    def test_types_are_those_of_one_runtime_where_two_use_one_collector(self):
+        version = "10.0.14"
+        command, _ = runtimes.command(version, program="allocations")
+        other = os.path.join(self.folder, "other")
+        shutil.copytree(os.path.dirname(command[0]), other)
+        (collector,) = glob.glob(os.path.join(os.path.dirname(command[0]), "shared", "*", version, "libclrgc.so"))
+        environment = {"DOTNET_GCPath": collector}
+        with Program(version, 50, env=environment) as one, Program(version, 50, env=environment, root=other) as two:
+            path = os.path.join(self.folder, "out.folded")
+            recording = Recording("record", "--event", "alloc", "--pid", f"{one.pid},{two.pid}", "-o", path)
+            for program in (one, two):
+                program.send(2)
+            truth = [program.answer()["total"] for program in (one, two)]
+            recording.finish()
+            with open(path, encoding="utf-8") as file:
+                stacks = {tuple(stack.split(";")): int(number) for stack, _, number in (line.rpartition(" ") for line in file)}
+        self.assertAlmostEqual(sum(stacks.values()), sum(truth), delta=0.01 * sum(truth))
+        unseen = sum(count for stack, count in stacks.items() if stack[-1] == "[type not seen]")
+        self.assertAlmostEqual(unseen, sum(truth) / 2, delta=0.15 * sum(truth))
+        for method, kind in ((method, kind) for method, kind in self.pairs(stacks) if method and kind != "[type not seen]"):
+            self.assertEqual(kind, TYPES[method])
+        self.assertIn("several runtimes use it", recording.said().decode())
 
     def test_the_collector_of_11_in_a_library_of_its_own_is_refused(self):
         with Program("11.0.0", 50, env={"DOTNET_GCName": "libclrgc.so"}) as program:

@@ -28,6 +28,11 @@ class HungFilesTest(harness.LiveTest):
         super().setUpClass()
         if not os.path.exists("/dev/fuse"):
             cls.unavailable("no /dev/fuse")
+        # Under a name that programs of other tests on this host do not have.
+        folder = tempfile.TemporaryDirectory(prefix="clrsampler-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.healthy = shutil.copy(harness.MINIJIT, os.path.join(folder.name, "healthyprogram"))
+        os.chmod(folder.name, 0o755)
 
     @staticmethod
     def files(command=(), user=0):
@@ -56,7 +61,7 @@ class HungFilesTest(harness.LiveTest):
     def record_beside(self, files, stall):
         """(result, seconds to its end, CPU seconds by pid, stolen seconds)"""
         with harness.Target([files.path("hungprogram"), "--seconds", "60"]) as hung, \
-                harness.Target([harness.MINIJIT, "--seconds", "60"]) as healthy:
+                harness.Target([self.healthy, "--seconds", "60"]) as healthy:
             files.stall(stall)
             steal = harness.steal_seconds()
             agent = harness.Agent(["--frequency", str(FREQUENCY)])
@@ -67,7 +72,7 @@ class HungFilesTest(harness.LiveTest):
                 agent.wait_until_sampling(RESCUE_SECONDS)
                 time.sleep(1)
                 # Begins while the other one hangs: its files are opened then.
-                with harness.Target([harness.MINIJIT, "--seconds", "60"]) as late:
+                with harness.Target([self.healthy, "--seconds", "60"]) as late:
                     begin = [target.cpu_ns() for target in (healthy, late)]
                     time.sleep(SECONDS - 1)
                     used = [(target.cpu_ns() - at) / 1e9 for target, at in zip((healthy, late), begin)]
@@ -94,7 +99,7 @@ class HungFilesTest(harness.LiveTest):
             # The account above is exact. One process of a crowded machine has its share by chance: 5 sigma.
             true = seconds * FREQUENCY
             self.assertGreaterEqual(taken.get(pid, 0), ENOUGH * true - 5 * true ** 0.5 - stolen, f"process {pid}: {seconds} s\n{result}")
-        healthy = [(frames, count) for frames, count in result.profile.stacks if frames[0].startswith("minijit")]
+        healthy = [(frames, count) for frames, count in result.profile.stacks if frames[0].startswith("healthyprogram")]
         total = sum(count for _, count in healthy)
         named = sum(count for frames, count in healthy if self.is_named(frames))
         # Before its exec a process has its parent's name.
@@ -113,7 +118,7 @@ class HungFilesTest(harness.LiveTest):
         self.addCleanup(shutil.rmtree, folder)
         output = os.path.join(folder, "x.json")
         with self.files() as files, harness.Target([files.path("hungprogram"), "--seconds", "120"]) as hung, \
-                harness.Target([harness.MINIJIT, "--seconds", "120"]) as healthy:
+                harness.Target([self.healthy, "--seconds", "120"]) as healthy:
             files.stall("ALL")
             rescue = threading.Timer(RESCUE_SECONDS, files.abort)
             rescue.start()
@@ -173,7 +178,7 @@ class HungFilesTest(harness.LiveTest):
 
     def test_serve_goes_on(self):
         with self.files() as files, harness.Target([files.path("hungprogram"), "--seconds", "60"]), \
-                harness.Target([harness.MINIJIT, "--seconds", "60"]), contextlib.ExitStack() as stack:
+                harness.Target([self.healthy, "--seconds", "60"]), contextlib.ExitStack() as stack:
             files.stall("ALL")
             rescue = threading.Timer(RESCUE_SECONDS, files.abort)
             rescue.start()

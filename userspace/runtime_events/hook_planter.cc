@@ -60,6 +60,7 @@ void HookPlanter::HookRuntimeOf(const Process& process) {
   ProcessState& state = states_.Of(process);
   if (std::exchange(state.exec_count, process.exec_count) != process.exec_count) {
     state.hooked = {};
+    state.has_other_runtime = false;
     limiter_.Forget(process.key);
   }
   const auto lacks = [&](HookPart part) { return Wants(part) && state.hooked[IndexOf(part)] == nullptr; };
@@ -131,16 +132,15 @@ void HookPlanter::Hook(const Process& process, const Mapping& mapping, const Wan
     }
     std::shared_ptr<Hooked>& hooked = state.hooked[IndexOf(part)];
     hooked = Known(**image, part);
-    if (hooked != nullptr && AreSame(hooked->beside.get(), beside.get())) continue;
-    const bool of_another_runtime = hooked != nullptr;
+    if (hooked != nullptr) {
+      if (AreSame(hooked->beside.get(), beside.get())) continue;
+      state.has_other_runtime = true;
+      SayNoTypes(*hooked, absl::FailedPreconditionError("several runtimes use it"));
+      continue;
+    }
     hooked = std::make_shared<Hooked>();
     hooked->image = *image;
     hooked->beside = beside;
-    if (of_another_runtime) {
-      hooked->status = absl::FailedPreconditionError("processes with another runtime use the same collector");
-      refuse(part, hooked->status);
-      continue;
-    }
     hooked_[{image->get(), part}] = hooked;
     fresh[IndexOf(part)] = hooked.get();
     any_fresh = true;
@@ -439,7 +439,9 @@ bool HookPlanter::SeesReturns(ProcessKey key) const {
 }
 
 MonotonicTime HookPlanter::SeesTypesSince(ProcessKey key) const {
-  const Hooked* hooked = HookedOf(key, HookPart::kAllocations);
+  const ProcessState* const state = states_.Find(key);
+  if (state == nullptr || state->has_other_runtime) return MonotonicTime::Max();
+  const Hooked* hooked = state->hooked[IndexOf(HookPart::kAllocations)].get();
   if (hooked == nullptr || hooked->set == nullptr || !hooked->sees_types) return MonotonicTime::Max();
   return hooked->set->complete_since();
 }

@@ -164,6 +164,7 @@ class HookPlanter {
     MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
+    bool has_other_runtime = false;  // than the one beside the collector whose suspensions are noted
     std::array<HookCoverage, kHookParts.size()> coverage;  // of estimated parts
   };
 
