@@ -107,6 +107,7 @@ absl::StatusOr<std::vector<HookPlace>> NotedSuspensionPlaces(const RuntimeHooks&
   const HookPoints& points = hooks[HookKind::kSuspendEE];
   RETURN_IF_ERROR(points.status());
   std::vector<HookPlace> places;
+  places.reserve(points->size());
   for (const HookPoint& point : *points) places.push_back({WIRE_HOOK_SUSPEND, HookForm::kNoted, point.offset.value});
   return places;
 }
