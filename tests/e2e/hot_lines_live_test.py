@@ -23,11 +23,11 @@ SOURCE = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "Kinds.cs")
 FREQUENCY = 499
 WARM_UP_CPU_SECONDS, CPU_SECONDS = 4, 12
 LEAST_SAMPLES = 100
-PATCHPOINTS = 0.15  # of the samples of a loop may be in the code that counts its turns, which is of no line: 4 to 6 %
 LIFETIME_SECONDS = "900"  # far more than a test takes beside others; it is ended before
-# No method is called so often that it is compiled again, and no loop turns so often that its code is replaced. Loops have the patchpoints that
-# prove that code is not optimised.
-TIER_0 = {"DOTNET_TC_CallCountingDelayMs": "7FFFFFFF", "DOTNET_TC_OnStackReplacement_InitialCounter": "7FFFFFFF", "DOTNET_OSR_CounterBump": "7FFFFFFF"}
+# No method is called so often that it is compiled again, and no loop replaces its code.
+TIER_0 = {"DOTNET_TC_CallCountingDelayMs": "7FFFFFFF", "DOTNET_TC_OnStackReplacement": "0"}
+# A loop without a patchpoint proves no tier, so none is told. This kind has no loop.
+WITHOUT_LOOP = "Inlined"
 # Kind of code -> what stands in the name of its method. `Inlined` has no code of its own once it is optimised: its work is then in `Inlining`.
 METHODS = {"Ordinary": "::Ordinary", "Among": "::Among", "Replaced": "::Replaced", "Awaiting": "<Awaiting>d", "Iterated": "<Iterated>d",
            "Lambda": "<Lambda>b", "Mapped": "::Mapped", "Shared": "::Shared", "OfStruct": "::OfStruct", "Inlined": "::Inlined", "Inlining": "::Inlining"}
@@ -143,12 +143,10 @@ class HotLinesTest(harness.LiveTest):
                 for kind in NOT_OPTIMISED:
                     found = {key: count for key, count in samples.items() if is_of(key[0], kind)}
                     total, on_line = sum(found.values()), sum(count for key, count in found.items() if key[2] == hot_line(kind))
-                    on_none = sum(count for key, count in found.items() if key[2] is None)
                     print(f"  {version} not optimised | {kind} | {total} | {100 * on_line / max(total, 1):.1f} %", flush=True)
-                    self.assertEqual({key[1] for key in found}, {"QuickJitted"}, found)
+                    self.assertEqual({key[1] for key in found}, {"QuickJitted" if kind == WITHOUT_LOOP else ""}, found)
                     self.assertGreater(total, LEAST_SAMPLES, kind)
-                    self.assertLessEqual(total - on_line - on_none, stack_truth.allowed_faults(total, 0.99), found)
-                    self.assertLess(on_none, PATCHPOINTS * total, found)
+                    self.assertLessEqual(total - on_line, stack_truth.allowed_faults(total, 0.99), found)
 
     def test_optimised_code(self):
         pdb = subprocess.run([runtimes.dotnet(), runtimes.app("oracle_pdb"), runtimes.app("lines").removesuffix("dll") + "pdb"],
