@@ -3,9 +3,9 @@
 
 Length of sentences, fragments, programs that are "who", words of history, long cells and long lines are found.
 
-usage: check_prose.py [--wrap | --means] REPOSITORY      exit status 1 and one line for each thing that is wrong
-  --wrap    fills every paragraph of documents to 120 columns, and checks nothing
-  --means   prints how many words a sentence of each text has, and checks nothing
+usage: check_prose.py REPOSITORY            exit status 1 and one line for each thing that is wrong
+       check_prose.py --means REPOSITORY    prints how many words a sentence of each text has
+       check_prose.py --wrap FILE...        fills every paragraph of these documents to 120 columns
 """
 import argparse
 import pathlib
@@ -25,17 +25,21 @@ def documents(root):
 
 
 def main():
-    arguments = argparse.ArgumentParser(usage="check_prose.py [--wrap | --means] REPOSITORY")
-    arguments.add_argument("--wrap", action="store_true")
+    arguments = argparse.ArgumentParser(usage="check_prose.py [--means] REPOSITORY | --wrap FILE...")
+    arguments.add_argument("--wrap", nargs="+", type=pathlib.Path, metavar="FILE")
     arguments.add_argument("--means", action="store_true")
-    arguments.add_argument("repository", type=pathlib.Path)
+    arguments.add_argument("repository", nargs="?", type=pathlib.Path)
     chosen = arguments.parse_args()
+    if chosen.wrap:
+        for path in chosen.wrap:
+            path.write_text(wrapped(path.read_text(encoding="utf-8")), encoding="utf-8")
+        return 0
+    if not chosen.repository:
+        arguments.error("which repository?")
     found = 0
     for path, text in documents(chosen.repository).items():
         name = path.relative_to(chosen.repository).as_posix()
-        if chosen.wrap:
-            path.write_text(wrapped(text), encoding="utf-8")
-        elif chosen.means:
+        if chosen.means:
             print(f"{mean(text):5.1f} {name}")
         else:
             for line, complaint in complaints(text):
@@ -44,7 +48,7 @@ def main():
     if chosen.means:
         for name, words in sources.means(chosen.repository).items():
             print(f"{words:5.1f} {name}")
-    elif not chosen.wrap:
+    else:
         for name, line, complaint in sources.complaints(chosen.repository):
             print(f"{name}:{line}: {complaint}")
             found += 1
