@@ -20,7 +20,11 @@ const volatile __u8 async_stacks = 0;
 #define MAX_STACK_BYTES (8ull << 20) /* pointers into the stack are no objects */
 #define TASK_ENDED 0x1600000	     /* m_stateFlags: ran to completion, failed, or canceled */
 #define LOWEST_ADDRESS (64ull << 10) /* vm.mmap_min_addr */
+#if defined(__TARGET_ARCH_x86)
 #define HIGHEST_ADDRESS (1ull << 47)
+#else
+#define HIGHEST_ADDRESS (1ull << 48)
+#endif
 
 static __always_inline bool may_be_pointer(__u64 word)
 {

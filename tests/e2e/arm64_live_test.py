@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 
 import arm64_frames
+import async_callers_live_test as async_callers
 import culprits
 import deployments
 import event_counts
@@ -206,13 +207,23 @@ said Waits.Program /out/waits.target $pid 2
 observed; hang_up
 """
 WAITED_SECONDS = 5
-# Threads that wait for each other for good.
+# Threads that wait for each other for good. They stand where they will stay after some seconds.
 LOCKS = """
 converse locks ^ready {program} deadlock
-sleep 5
+sleep 10
 clrsampler stacks --pid $pid --json >/out/locks.stacks 2>/out/locks.err
 hang_up
 """
+# Chains of async methods. Their first calls are over when the recording begins.
+CHAINS = """
+begin {name} {program} 900 {mode}
+kill -HUP $pid; sleep 8
+record {name} --duration {seconds}s --async-stacks {options}
+end
+"""
+# Kind of event -> mode of the program, seconds, options.
+CHAIN_EVENTS = {"cpu": ("burn", 8, "--mark-suspension"), "alloc": ("burn", 4, "--event alloc --hook-budget 0"),
+                "off-cpu": ("sleep", 12, "--event off-cpu --hook-budget 0")}
 
 
 class Guest:
@@ -272,7 +283,10 @@ class Arm64LiveTest(harness.LiveTest):
                 published = deployments.publish_folder(form, version, system="linux-arm64")
                 parts = [*vm_programs.library_parts(), "--add", f"{published}:/app/{form}"]
             else:
-                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations", "exceptions", "waits", "oracle_names"], "aarch64", version)
+                parts = vm_programs.parts(["workload", "shapes", "lines", "allocations", "exceptions", "waits", "oracle_names", "async_chains"],
+                                          "aarch64", version)
+                if version == async_callers.RUNTIME_ASYNC:
+                    parts += self.runtime_async_parts(version, folder)
         except runtimes.Missing as reason:
             self.unavailable(str(reason))
         out = os.environ.get("CLRSAMPLER_VM_KEEP", folder)
@@ -281,6 +295,14 @@ class Arm64LiveTest(harness.LiveTest):
                                f"export {vm_programs.ENVIRONMENT} {env}\n{PRELUDE}{script}"], capture_output=True, text=True, timeout=timeout + 100)
         self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-2000:])
         return Guest(out)
+
+    @staticmethod
+    def runtime_async_parts(version, folder):
+        """async_chains with async methods of the runtime's, at /app/runtime_async."""
+        copy = os.path.join(folder, "runtime_async")
+        shutil.copytree(runtimes.with_app_host("async_chains", version, "linux-arm64"), copy)
+        shutil.copy(runtimes.runtime_async_app(version, "async_chains"), copy)
+        return ["--add", f"{copy}:/app/runtime_async"]
 
     @staticmethod
     def workload(mode=""):
@@ -453,11 +475,22 @@ class Arm64LiveTest(harness.LiveTest):
         return LOCKS.format(program=" ".join(vm_programs.command("waits", "aarch64")))
 
     def check_locks(self, guest, what):
-        """Threads that wait for a lock or a monitor are told. No thread is said to hold one that it does not hold: on arm64 none is."""
-        told = lock_holders.told([json.loads(line) for line in guest.text("locks.stacks").splitlines()])
+        """Each thread that waits for a lock or a monitor has its holder, and the two that wait for each other are found."""
+        threads = [json.loads(line) for line in guest.text("locks.stacks").splitlines()]
+        told = lock_holders.told(threads)
         print(f"  {what}: {told}", flush=True)
-        self.assertIn("lock waiter", told, guest.text("locks.err"))
-        self.assertEqual({holder for _, holder, _ in told.values()}, {None})
+        self.assertEqual(told, {**lock_holders.WAITS, **lock_holders.LOCK_WAITS}, guest.text("locks.err"))
+        self.assertEqual({thread["comm"] for thread in threads if "deadlock" in thread}, set(lock_holders.METHODS))
+
+    @staticmethod
+    def chains_script(prefix, program):
+        return "".join(CHAINS.format(name=f"{prefix}-{event}", program=program, mode=mode, seconds=seconds, options=options)
+                       for event, (mode, seconds, options) in CHAIN_EVENTS.items())
+
+    def check_chains(self, guest, prefix, what):
+        for event in CHAIN_EVENTS:
+            with self.subTest(what, event=event):
+                async_callers.check(self, f"{what} {event}", guest.result(f"{prefix}-{event}"), 200)
 
     def watch_script(self, mode, command):
         return f"begin {mode} {self.workload(mode)}\nwatch {mode} {command}\nend\n"
@@ -660,6 +693,18 @@ class Arm64MatrixTest(Arm64LiveTest):
                 if own:
                     with self.subTest("a collector of its own"):
                         self.check_allocations(guest, f"{version} with libclrgc.so", "own")
+
+    def test_async_callers(self):
+        for version in VERSIONS:
+            with self.subTest(version):
+                script = self.chains_script("machines", " ".join(vm_programs.command("async_chains", "aarch64")))
+                by_runtime = version == async_callers.RUNTIME_ASYNC
+                if by_runtime:
+                    script += self.chains_script("runtime", "/app/runtime_async/async_chains")
+                guest = self.run_guest(version, script, timeout=600)
+                self.check_chains(guest, "machines", version)
+                if by_runtime:
+                    self.check_chains(guest, "runtime", f"{version} runtime async")
 
     def test_lines(self):
         for version in VERSIONS:

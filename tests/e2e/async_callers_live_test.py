@@ -85,6 +85,18 @@ def compiled_burner(names):
     return match and (len(names) - 1, match[1], int(match[2]))
 
 
+def check(test, what, result, least, burner_of=running_burner, weigh=lambda count: count):
+    """No awaiter is invented, and of more than `least` chains nearly all are whole."""
+    test.assertEqual(result.status, 0, result)
+    total, right, invented, others = judge(result.profile, burner_of, weigh)
+    print(f"    {what}: {total} in all, {right} right, {invented} invented; {result.stats.get('async')}", flush=True)
+    test.assertGreater(total, least)
+    test.assertEqual(invented, 0, others.most_common(3))
+    test.assertLessEqual(total - right, stack_truth.allowed_faults(total, RIGHT), others.most_common(3))
+    counts = result.stats["async"]
+    test.assertEqual(counts["resumed"], sum(counts[part] for part in ("found", "not_awaited", "unknown", "stopped", "between")))
+
+
 def lines_of_awaits():
     """Method -> its line in the program, of those that stand in one line with their only await."""
     lines, owner = {}, None
@@ -113,23 +125,13 @@ class AsyncCallersTest(harness.LiveTest):
         command = [os.path.join(base, "dotnet"), runtimes.runtime_async_app(RUNTIME_ASYNC, "async_chains"), "3600", mode]
         return harness.Target(command, dict(DOTNET_ROOT=base, **more))
 
-    def check(self, what, result, least, burner_of=running_burner, weigh=lambda count: count):
-        self.assertEqual(result.status, 0, result)
-        total, right, invented, others = judge(result.profile, burner_of, weigh)
-        print(f"    {what}: {total} in all, {right} right, {invented} invented; {result.stats.get('async')}", flush=True)
-        self.assertGreater(total, least)
-        self.assertEqual(invented, 0, others.most_common(3))
-        self.assertLessEqual(total - right, stack_truth.allowed_faults(total, RIGHT), others.most_common(3))
-        counts = result.stats["async"]
-        self.assertEqual(counts["resumed"], sum(counts[part] for part in ("found", "not_awaited", "unknown", "stopped", "between")))
-
     def test_cpu_time(self):
         for version, program in self.programs("burn"):
             with self.subTest(version), program as target:
                 target.signal(signal.SIGHUP)
                 target.use_cpu(2)
                 result, _ = harness.record_window(target, 4, 499, "--async-stacks", "--mark-suspension")
-                self.check(version, result, 1000)
+                check(self, version, result, 1000)
 
     def test_awaiting_methods_of_the_runtime_have_their_line(self):
         wanted, seen = lines_of_awaits(), collections.Counter()
@@ -156,7 +158,7 @@ class AsyncCallersTest(harness.LiveTest):
                     target.use_cpu(0.5)
                     result = harness.record("--pid", str(target.host_pid), "--duration", seconds, "--event", event, "--hook-budget", "0",
                                             "--async-stacks")
-                    self.check(f"{version} {event}", result, 300)
+                    check(self, f"{version} {event}", result, 300)
 
     def test_compilations(self):
         """Each burner is compiled at its first call, for the method that was resumed."""
@@ -168,7 +170,7 @@ class AsyncCallersTest(harness.LiveTest):
                 target.use_cpu(2)
                 agent.interrupt()
                 # Each burner is compiled once: how long that took says nothing about its callers.
-                self.check(f"{version} jit", agent.finish(60), 15, compiled_burner, weigh=lambda count: 1)
+                check(self, f"{version} jit", agent.finish(60), 15, compiled_burner, weigh=lambda count: 1)
 
     def test_what_can_not_be_combined_is_refused(self):
         for arguments, hint in ((("--unwind", "chain"), "leave --unwind out"), (("--no-hooks",), "leave --no-hooks out"),

@@ -147,16 +147,13 @@ std::optional<AsyncChain> AsyncCallers::ChainOf(const OfProcess& of, const RawSt
   for (size_t i = resumed.method; i <= resumed.resumer; ++i) {
     if (user.frames[i].doubt != FrameDoubt::kNone || user.frames[i].sp == 0) return std::nullopt;
   }
-  if (resumed.resumer + 1 >= user.frames.size()) return std::nullopt;
+  const std::optional<StackPart> part = StackPartOf(user, resumed.dispatched ? resumed.resumer : resumed.method);
+  if (!part) return std::nullopt;
   stack_.Assign(raw);
   const auto type_of = [&](uint64_t method_table) { return of.types.Find(method_table); };
   const AsyncObjects objects(raw.async_objects(), *of.layout, type_of);
-  if (resumed.dispatched) {
-    const size_t dispatcher = resumed.resumer;
-    return objects.OfDispatcher(stack_, user.frames[dispatcher].sp, user.frames[dispatcher + 1].sp);
-  }
-  return objects.OfMachine(stack_, user.frames[resumed.method].sp, user.frames[resumed.method + 1].sp,
-                           resumed.code->name);
+  if (resumed.dispatched) return objects.OfDispatcher(stack_, part->begin, part->end);
+  return objects.OfMachine(stack_, part->begin, part->end, resumed.code->name);
 }
 
 std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawStack& raw, const UserStack& user,

@@ -134,7 +134,7 @@ void RunParts::PublishAsyncLayout(const Process& process, const std::optional<wi
     notices.Add("no_async_callers", absl::StrCat(process.key.tgid),
                 absl::StrCat("async methods of process ", process.key.tgid, " (", process.comm,
                              ") have no callers: how its runtime keeps them is not known"),
-                "--async-stacks knows .NET 8 to 11 on x86-64");
+                "--async-stacks knows .NET 8 to 11");
     return;
   }
   if (const absl::Status told = capture->SetAsyncLayout(static_cast<pid_t>(process.key.tgid), *layout); !told.ok()) {

@@ -14,6 +14,16 @@ absl::string_view MarkText(FrameDoubt doubt) {
   return "";
 }
 
+std::optional<StackPart> StackPartOf(const UserStack& stack, size_t frame) {
+  const std::vector<UserFrame>& frames = stack.frames;
+  const size_t caller = frame + 1;
+  if (caller >= frames.size() || frames[frame].sp == 0) return std::nullopt;
+  // The next but one has the end of the caller's record for its place.
+  const size_t last = frames[caller].sp_exact ? caller : caller + 1;
+  if (last >= frames.size() || frames[last].sp <= frames[frame].sp) return std::nullopt;
+  return StackPart{frames[frame].sp, frames[last].sp};
+}
+
 StackEnd EndOfStop(uint16_t stop) {
   switch (stop) {
     case WIRE_STOP_NONE:

@@ -5,7 +5,9 @@
 #ifndef CLRSAMPLER_UNWIND_FRAME_CHAIN_H_
 #define CLRSAMPLER_UNWIND_FRAME_CHAIN_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -49,6 +51,7 @@ struct UserFrame {
   // The stack pointer of the frame, when it was left for the one below it: its part of the stack lies from there up to
   // that of its caller. 0: not known, as by frame pointers alone.
   uint64_t sp = 0;
+  bool sp_exact = true;  // false: it is too low by an amount that is not known (UnwindRegisters)
 
   // Where on a stack a frame lies does not tell stacks apart.
   friend bool operator==(const UserFrame& a, const UserFrame& b) {
@@ -62,6 +65,15 @@ struct UserStack {
 
   friend bool operator==(const UserStack&, const UserStack&) = default;
 };
+
+struct StackPart {
+  uint64_t begin = 0, end = 0;
+};
+
+// The part of the stack that holds the frame; nullopt: not known. Where frame records of arm64 lead to the frames, it
+// may hold words of the frames next to it, too. A record says only where its frame begins. The frame ends below the
+// record of its caller.
+std::optional<StackPart> StackPartOf(const UserStack& stack, size_t frame);
 
 // Pointer-authentication bits of arm64 return addresses are above it; user addresses have at most 48 bits on both
 // architectures unless a program asks mmap for more, which no runtime that we know does.

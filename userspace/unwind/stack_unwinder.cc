@@ -263,7 +263,8 @@ void StackUnwinder::AddFrame(const CodeAt& code, uint64_t lookup, Position& at, 
   const uint64_t method = code.managed != nullptr ? code.managed->method_begin : 0;
   const bool is_part = at.below_is_funclet || (code.managed != nullptr && code.managed->resumption_stub);
   if (!(is_part && method != 0 && method == at.method_below)) {
-    out.frames.push_back({at.registers.ip, lookup, at.origin, FrameDoubt::kNone, at.registers.sp});
+    out.frames.push_back(
+        {at.registers.ip, lookup, at.origin, FrameDoubt::kNone, at.registers.sp, at.registers.sp_exact});
   }
   at.below_is_funclet = code.managed != nullptr && code.managed->funclet;
   at.method_below = method;

@@ -112,6 +112,11 @@ TEST_F(StackUnwinderTest, FindsTheCallerThatTheChainSkips) {
   EXPECT_EQ(stack_.frames[0].sp, kStack);
   EXPECT_EQ(stack_.frames[1].sp, kStack + 32);
   EXPECT_EQ(stack_.frames[2].sp, kStack + 64);
+  const std::optional<StackPart> part = StackPartOf(stack_, 1);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->begin, kStack + 32);
+  EXPECT_EQ(part->end, kStack + 64);
+  EXPECT_FALSE(StackPartOf(stack_, 2));
   EXPECT_EQ(unwinder_.counters().checked, 1u);
   EXPECT_EQ(unwinder_.counters().contradictions, 0u);
 }
@@ -511,6 +516,12 @@ TEST_F(Arm64UnwinderTest, GoesByTheFrameRecords) {
   EXPECT_THAT(WalkArm64(), ElementsAre(kMethod + 0x20, kCaller + 0x30, kRoot + 0x10));
   EXPECT_EQ(stack_.end, StackEnd::kComplete);
   for (const UserFrame& frame : stack_.frames) EXPECT_EQ(frame.doubt, FrameDoubt::kNone);
+  // The leaf's frame ends somewhere below its caller's record, whose end is all that is known of the next one.
+  const std::optional<StackPart> part = StackPartOf(stack_, 0);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->begin, kStack);
+  EXPECT_EQ(part->end, kStack + 64 + 16);
+  EXPECT_FALSE(StackPartOf(stack_, 1));
 }
 
 TEST_F(Arm64UnwinderTest, APrologueHasItsCallerInTheLinkRegister) {

@@ -120,7 +120,7 @@ bool IsResumer(const MethodName& method) {
 
 std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
   const RuntimeLayout& layout = runtime.layout();
-  if (layout.major < 8 || layout.major > 11 || layout.machine != ElfMachine::kX64) return std::nullopt;
+  if (layout.major < 8 || layout.major > 11) return std::nullopt;
   const std::shared_ptr<const RuntimeModule> core = runtime.CoreLib();
   if (core == nullptr || !core->names.tables) return std::nullopt;
   wire_async_layouts wire{};

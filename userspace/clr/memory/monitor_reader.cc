@@ -20,8 +20,8 @@ constexpr uint64_t kEntryBytes = 16, kEntryObject = 8, kEntryFree = 1;
 constexpr uint32_t kHeaderBefore = 4, kHeaderKindMask = 0x0C00'0000, kHeaderIsIndex = 0x0800'0000;
 constexpr uint32_t kIndexMask = 0x03FF'FFFF;
 
-constexpr uint32_t kLocked = 1;  // of the state of an AwareLock, and of a Lock
-constexpr uint64_t kUserSpace = uint64_t{1} << 47;
+constexpr uint32_t kLocked = 1;                     // of the state of an AwareLock, and of a Lock
+constexpr uint64_t kUserSpace = uint64_t{1} << 48;  // of arm64, which has more than x86-64
 
 bool MayPoint(uint64_t word) { return word >= 4096 && word < kUserSpace && word % 8 == 0; }
 

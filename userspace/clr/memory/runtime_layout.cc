@@ -22,7 +22,7 @@ void Set8(RuntimeLayout& layout) {
 }
 
 void Set9(RuntimeLayout& layout, bool is_arm64) {
-  if (!is_arm64) layout.thread_list.blocking_item = 1032;
+  layout.thread_list.blocking_item = is_arm64 ? 1072 : 1032;
   layout.fields.type_map = 624;
   layout.method_desc.code_data = 8;
   layout.module.assembly_file = 280;
@@ -55,7 +55,7 @@ void Set10(RuntimeLayout& layout, bool is_arm64) {
   layout.module.dynamic_metadata = 840;
   layout.loader_allocator_number = 1856;
   layout.thread_list.leads_to_threads = layout.major >= 11;
-  if (layout.major == 10 && !is_arm64) layout.thread_list.blocking_item = 672;
+  if (layout.major == 10) layout.thread_list.blocking_item = is_arm64 ? 712 : 672;
   if (layout.major >= 11) {
     layout.thread_list.os_id = 224;
     layout.sync_block.lock = 0;

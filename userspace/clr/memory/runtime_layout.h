@@ -115,7 +115,7 @@ struct RuntimeLayout {
     uint32_t first = 88;            // in the ThreadStore
     bool leads_to_threads = true;   // each link is the address of a Thread; else that of the `next` in it
     uint32_t next = 112, managed_id = 16, os_id = 296;
-    // DebugBlockingItem of the innermost monitor, on the thread's stack. Absent: no such field, or never measured.
+    // DebugBlockingItem of the innermost monitor, on the thread's stack. Absent: no such field.
     std::optional<uint32_t> blocking_item;
   } thread_list;
   // SyncBlock: up to 10 it begins with the monitor itself (AwareLock); since 11 it has a handle of a
