@@ -19,6 +19,8 @@ constexpr MetricFamilyRow kRows[] = {
     {kContainerCpu, kCounter, "clrsampler_container_cpu_seconds_total", "container, share",
      "CPU time of all processes of a container; \"none\" are those in no container."},
     {kHostCpu, kCounter, "clrsampler_host_cpu_seconds_total", "share", "CPU time of all processes."},
+    {kHostStolen, kCounter, "clrsampler_host_stolen_cpu_seconds_total", "",
+     "CPU time that a hypervisor took from all CPUs for others, as far as it says so."},
     {kSuspension, kHistogram, "clrsampler_gc_suspension_duration_seconds", "process, reason, generation",
      "How long the runtime kept its threads from running, from the request to stop on; for collections and for other "
      "reasons."},

@@ -15,6 +15,7 @@ enum class MetricId : uint8_t {
   kProcessCpu,
   kContainerCpu,
   kHostCpu,
+  kHostStolen,
   kSuspension,
   kTimeToSuspend,
   kCollections,

@@ -378,6 +378,7 @@ class PrometheusMetrics : public Metrics {
     const auto add = [&](MetricId id, const Labels& labels, uint64_t amount) {
       families_.Add(id, labels, static_cast<double>(amount));
     };
+    families_.Add(MetricId::kHostStolen, {}, account.stolen_seconds);
     add(MetricId::kSamplesExpected, {}, account.samples_expected);
     add(MetricId::kSamplesTaken, {}, account.samples_taken);
     add(MetricId::kSamplesWritten, {}, account.samples_written);

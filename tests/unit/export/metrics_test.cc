@@ -20,9 +20,11 @@
 namespace clrsampler {
 namespace {
 
+using ::testing::Contains;
 using ::testing::DoubleNear;
 using testing::kMadeUpSecond;
 using testing::kMadeUpStart;
+using ::testing::Pair;
 using testing::ShopWindow;
 using testing::WindowBuilder;
 
@@ -131,6 +133,19 @@ TEST(MetricsTest, LinesAndPdbsAreCountedWhereTheyAreWanted) {
   EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"without\""}), 6);
   EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total", {"result=\"refused\""}), 2);
   EXPECT_EQ(Sum(*metrics, "clrsampler_pdbs_total"), 18) << "what is embedded was found";
+}
+
+TEST(MetricsTest, WhatAHypervisorTookAddsUp) {
+  const auto metrics = Metrics::Make(Options());
+  const std::string name = "clrsampler_host_stolen_cpu_seconds_total";
+  EXPECT_THAT(SeriesOf(metrics->Text(false)), Contains(Pair(name, 0))) << "it is there from the start";
+  uint64_t number = 0;
+  for (const double seconds : {0.25, 0.0, 1.5}) {
+    Window window = *ShopWindow(++number);
+    window.account.stolen_seconds = seconds;
+    metrics->Observe(window);
+  }
+  EXPECT_EQ(Sum(*metrics, name), 1.75);
 }
 
 TEST(MetricsTest, ABucketHoldsItsUpperBound) {
