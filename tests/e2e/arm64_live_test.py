@@ -28,6 +28,7 @@ import lock_holders_live_test as lock_holders
 import names_oracle
 import runtimes
 import stack_truth
+import thread_pool_live_test as thread_pool
 import vm_programs
 import wait_sites
 
@@ -213,6 +214,15 @@ converse locks ^ready {program} deadlock
 sleep 10
 clrsampler stacks --pid $pid --json >/out/locks.stacks 2>/out/locks.err
 hang_up
+"""
+# A pool whose workers wait for tasks that need one, and one that has little to do.
+POOLS = """
+for mode in starved calm; do
+  converse $mode ^ready {program} pool $mode
+  sleep 20
+  clrsampler threadpool --pid $pid -d 6s --json >/out/$mode.pool 2>/out/$mode.err
+  hang_up
+done
 """
 # Chains of async methods. Their first calls are over when the recording begins.
 CHAINS = """
@@ -474,6 +484,23 @@ class Arm64LiveTest(harness.LiveTest):
     def locks_script():
         return LOCKS.format(program=" ".join(vm_programs.command("waits", "aarch64")))
 
+    @staticmethod
+    def pools_script():
+        return POOLS.format(program=" ".join(vm_programs.command("waits", "aarch64")))
+
+    def check_pools(self, guest, what):
+        """The verdict is right, and so are the numbers that the pool keeps of itself."""
+        starved, calm = (json.loads(guest.text(f"{mode}.pool") or guest.text(f"{mode}.err")) for mode in ("starved", "calm"))
+        print(f"  {what}: {starved} {calm}", flush=True)
+        self.assertEqual((starved["starved"], calm["starved"]), (True, False))
+        site = starved["sites"][0]
+        self.assertEqual((site["kind"], site["method"]), ("task wait", "Waits.Program.AnswersRequest"))
+        self.assertGreaterEqual(site["workers"], 0.8 * starved["workers"])
+        self.assertGreater(starved["pool"]["queued"], 0)
+        self.assertEqual((calm["idle"], calm["pool"]["queued"]), (calm["workers"], 0))
+        for pool in (starved, calm):
+            self.assertEqual((pool["pool"]["min_workers"], pool["pool"]["max_workers"]), (2, thread_pool.UNLIMITED))
+
     def check_locks(self, guest, what):
         """Each thread that waits for a lock or a monitor has its holder, and the two that wait for each other are found."""
         threads = [json.loads(line) for line in guest.text("locks.stacks").splitlines()]
@@ -682,12 +709,14 @@ class Arm64MatrixTest(Arm64LiveTest):
         for version in VERSIONS:
             with self.subTest(version):
                 own = not version.startswith("11.")  # its collector in a library of its own reports nothing
-                guest = self.run_guest(version, self.waits_script() + self.events_script() + self.locks_script() +
+                guest = self.run_guest(version, self.waits_script() + self.events_script() + self.locks_script() + self.pools_script() +
                                        (self.allocations_script("own", "DOTNET_GCName=libclrgc.so") if own else ""))
                 with self.subTest("waits"):
                     self.check_waits(guest, version)
                 with self.subTest("locks"):
                     self.check_locks(guest, version)
+                with self.subTest("pools"):
+                    self.check_pools(guest, version)
                 with self.subTest("events"):
                     self.check_events(guest, version)
                 if own:
