@@ -102,7 +102,7 @@ class FormatsTest(ToolsTest):
     def formats(self):
         """Names of all formats that the program writes, as it says itself."""
         text = subprocess.run([harness.AGENT, "convert", "--help"], capture_output=True, text=True, timeout=300).stdout
-        return set(re.search(r"--format FORMAT:\{([a-z,]+)\}", text)[1].split(","))
+        return set(re.search(r"--format FORMAT:\{([a-z,-]+)\}", text)[1].split(","))
 
     READABLE = {"folded": ".folded", "json": ".json", "pprof": ".pb.gz", "speedscope": ".speedscope.json"}
     PICTURES = {"html": ".html", "svg": ".svg"}

@@ -45,8 +45,7 @@ struct WriterOptions {
 struct WriterRow {
   absl::string_view format;                   // value of --format
   std::vector<absl::string_view> extensions;  // of files in this format, with the dot: ".pb.gz"
-  absl::string_view help;
-  absl::string_view next;  // what people do with FILE: "open FILE in a browser"
+  absl::string_view next;                     // what people do with FILE: "open FILE in a browser"
   // Whether the format has more than counted stacks: threads, times and states of samples, which a recording keeps only
   // where a writer asks for them.
   bool takes_samples;

@@ -17,7 +17,9 @@ struct MethodWeight {
   std::string name;
   std::string module;  // may be empty
   ModelFrameKind kind = ModelFrameKind::kUnknown;
-  // The weight of samples whose leaf it is. Marks are no leaves; a role has what NamelessLeaves gives it.
+  // The weight of samples whose leaf it is. Marks, types and roles are no leaves: where one is innermost, the weight
+  // belongs to the caller. A stack of such frames alone has no leaf, so these weights may add up to less than the
+  // profile. A role has what NamelessLeaves gives it.
   uint64_t self = 0;
   uint64_t total = 0;  // of samples in whose stack it is; a recursion counts once
 };
