@@ -174,14 +174,23 @@ class AllocationsTest(harness.LiveTest):
                 self.assertAlmostEqual(sum(stacks.values()), truth["total"], delta=0.01 * truth["total"] + os.cpu_count() * TICK)
                 self.check_types(stacks)
 
-    def test_within_the_budget_the_rest_is_estimated_and_said(self):
-        with Program(NEWEST, 0) as program:
-            program.allocate(1)
-            truth, stacks, stats = self.record(program, 6)
-            self.assertGreater(stats["detachments"], 0)
-            self.assertLess(stats["bytes"], stats["estimated_bytes"])
-            # The program's own rate is not the same all the time: estimates of ten seconds were 1 to 12 % low in seven runs.
-            self.assertAlmostEqual(sum(stacks.values()), truth["total"], delta=0.4 * truth["total"])
+    def test_within_the_budget_the_runtime_counts_the_rest(self):
+        """2 GB/s are within 1 % of what the program says, though the probes are gone for most of the time."""
+        cases = [(version, server) for version in VERSIONS for server in ("0", "1")] if runtimes.MATRIX else [(NEWEST, "0")]
+        for version, server in cases:
+            with self.subTest(version=version, server=server), Program(version, 2000, env={"DOTNET_gcServer": server}) as program:
+                program.allocate(1)
+                truth, stacks, stats = self.record(program, 10)
+                # Not GC.GetTotalAllocatedBytes(true): with the server collector of 9.0.23 it was 7 % too much once, and once below nothing.
+                total, known = sum(stacks.values()), sum(truth["methods"].values())
+                print(f"  {version}, server {server}: {total / known:.4f} of {known / truth['took'] / 1e6:.0f} MB/s, seen "
+                      f"{stats['bytes'] / total:.3f}, counted {stats['counted_bytes'] / total:.3f}", flush=True)
+                self.assertGreater(stats["detachments"], 0)
+                self.assertLess(stats["bytes"], 0.5 * total)
+                self.assertGreater(stats["counted_bytes"], 0.5 * total)
+                # The thread that allocates ends with the work. The last 50 to 150 ms of its ten seconds, since its count was read, are estimated by
+                # CPU time, a fifth too much or too little. 36 runs were 0.32 % off at most.
+                self.assertAlmostEqual(total, known, delta=0.01 * known)
 
     def test_formats_say_the_same(self):
         with Program(NEWEST, 50) as program:

@@ -10,6 +10,8 @@ import harness
 import runtimes
 
 PLAYWRIGHT_VERSION = "1.65.1"
+# Chromium without a window, for two fifths of the CPU time of the whole one: 21 s and not 56 s for browser_test.mjs.
+BROWSER = "chromium-headless-shell"
 TESTS = os.path.join(runtimes.SOURCE, "tests", "page")
 
 
@@ -52,7 +54,7 @@ class PageTestCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        for need in ("node", "npm", "chromium"):
+        for need in ("node", "npm", BROWSER):
             if shutil.which(need) is None:
                 raise harness.Missing(f"{need} is not installed")
         cls.folder = tempfile.mkdtemp(prefix="clrsampler-test-")
@@ -73,7 +75,7 @@ class PageTestCase(unittest.TestCase):
         self.check_node(os.path.join(TESTS, "run_bundled.mjs"), self.modules, os.path.join(TESTS, name), self.folder)
 
     def check_in_browser(self, name, pictures=None, **environment):
-        environment.update(PLAYWRIGHT=playwright(), CHROMIUM=shutil.which("chromium"))
+        environment.update(PLAYWRIGHT=playwright(), CHROMIUM=shutil.which(BROWSER))
         if pictures:
             environment["PICTURES"] = os.path.abspath(pictures)
         return self.check_node("--test", "--test-reporter=spec", os.path.join(TESTS, name), **environment)

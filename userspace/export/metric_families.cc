@@ -34,7 +34,7 @@ constexpr MetricFamilyRow kRows[] = {
      "Time in the JIT compiler, of each method alone."},
     {kJitMethods, kCounter, "clrsampler_jit_methods_total", "process, tier", "Compilations."},
     {kAllocatedBytes, kCounter, "clrsampler_allocated_bytes_total", "process",
-     "Bytes that the collector handed out for objects; what was allocated while probes were detached is estimated."},
+     "Bytes that the collector handed out for objects; while probes were detached, as the runtime counted them."},
     {kWaitSeconds, kCounter, "clrsampler_wait_seconds_total", "process, kind",
      "Time that threads were off the CPU, by what they waited for; with --waits."},
     {kSamplesExpected, kCounter, "clrsampler_samples_expected_total", "",

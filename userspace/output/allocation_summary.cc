@@ -26,15 +26,22 @@ uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name
   return found == counts.end() ? 0 : found->second;
 }
 
-// The share of it that was seen, and the basis of the rest.
+// The share of it that was seen, and where the rest is known from.
 std::string SeenText(const Account& account) {
   if (CountOf(account.events, "lost") > 0) return "more were, since events were lost";
-  const uint64_t seen = CountOf(account.allocations, "bytes"), told = CountOf(account.allocations, "estimated_bytes");
+  const uint64_t seen = CountOf(account.allocations, "bytes"), told = CountOf(account.allocations, "estimated_bytes"),
+                 counted = CountOf(account.allocations, "counted_bytes");
   if (told <= seen) return "every 100 KB of them was seen";
-  return absl::StrFormat(
-      "%.0f %% of them were seen, the rest is estimated by CPU time: the probes rest where they would cost more than "
-      "--hook-budget",
-      100.0 * static_cast<double>(seen) / static_cast<double>(told));
+  const double percent = 100.0 / static_cast<double>(told);
+  const uint64_t rest = told - std::min(told, seen + counted);
+  std::string text = absl::StrFormat("%.0f %% of them were seen", percent * static_cast<double>(seen));
+  if (counted > 0) {
+    absl::StrAppendFormat(&text, ", %.0f %% were counted by the runtime", percent * static_cast<double>(counted));
+  }
+  if (rest > told / 200) {
+    absl::StrAppendFormat(&text, ", %.0f %% are estimated by CPU time", percent * static_cast<double>(rest));
+  }
+  return text + ": the probes rest where they would cost more than --hook-budget";
 }
 
 void AddTable(const char* title, const std::vector<AllocatedBytes>& rows, size_t limit, uint64_t total, double seconds,

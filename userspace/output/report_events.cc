@@ -28,13 +28,17 @@ double SecondsOf(const ProfileModel& model) { return static_cast<double>(model.m
 
 double Rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
-// The share of it that probes saw. The rest is an estimate. Empty: all, or the file does not say.
+// The share of it that probes saw, and where the rest is known from. Empty: all, or the file does not say.
 std::string SeenText(const ProfileModel& model, const char* group, const char* seen_key, const char* estimated_key) {
   const AccountNumbers account(model);
-  const uint64_t seen = account.Count(group, seen_key), estimated = account.Count(group, estimated_key);
+  const uint64_t seen = account.Count(group, seen_key), estimated = account.Count(group, estimated_key),
+                 counted = account.Count(group, "counted_bytes");
   if (estimated <= seen) return "";
-  return absl::StrFormat("Probes saw %.0f %% of that; the rest is estimated by CPU time.",
-                         100.0 * static_cast<double>(seen) / static_cast<double>(estimated));
+  const double percent = 100.0 / static_cast<double>(estimated);
+  const std::string saw = absl::StrFormat("Probes saw %.0f %% of that", percent * static_cast<double>(seen));
+  if (counted == 0) return saw + "; the rest is estimated by CPU time.";
+  return absl::StrFormat("%s, and the runtime counted %.0f %%. The rest is estimated by CPU time.", saw,
+                         percent * static_cast<double>(counted));
 }
 
 void Say(const std::string& sentence, ReportTable& table) {

@@ -1,8 +1,10 @@
 #include "pipeline/planter_options.h"
 
+#include <optional>
 #include <string>
 
 #include "capture/trap_cost.h"
+#include "clr/memory/allocated_bytes.h"
 #include "os/tape_answer.h"
 #include "process/cpu_time.h"
 
@@ -30,6 +32,10 @@ HookPlanterOptions PlanterOptionsFor(const RuntimeEvents& events, RunParts& part
   options.process_cpu_ns = [&parts](uint32_t tgid) {
     return Taped(
         parts.tape, [tgid] { return ProcessCpuNs(tgid); }, "cpu time ", tgid);
+  };
+  options.allocated_bytes = [&parts](ProcessKey key) -> std::optional<ThreadCounts> {
+    RuntimeMemory* const runtime = parts.sources.memory->RuntimeOf(key);
+    return runtime == nullptr ? std::nullopt : ReadAllocatedBytes(*runtime);
   };
   options.began = parts.clock.Now();
   options.tape = parts.tape;

@@ -203,7 +203,7 @@ void RecorderImpl::StartHooks() {
     if (session_->Selects(process)) session_->sink().AddCompiledStack(process, frames, own_ns);
   };
   options.allocations.on_allocation = [this](const ObservedAllocation& allocation) {
-    session_->sink().AddAllocation(allocation);
+    if (session_->SelectsKey(allocation.process)) session_->sink().AddAllocation(allocation);
   };
   options.allocations.type_frame = [this](const Process& process, uint64_t method_table) {
     return parts_.sources.memory->TypeFrame(process, method_table);
@@ -257,6 +257,7 @@ void RecorderImpl::End() {
   parts_.targets.expected().Update();
   parts_.UpdateClock();
   session_->StopsSampling();
+  if (parts_.hooks) parts_.hooks->StopsSampling();
   parts_.capture->StopSampling();
   parts_.account.duration_seconds = static_cast<double>(parts_.clock.Now().ns - parts_.started.ns) / 1e9;
   parts_.targets.CountCommand();

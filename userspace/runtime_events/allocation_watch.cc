@@ -1,6 +1,7 @@
 #include "runtime_events/allocation_watch.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "runtime_events/waiting_stack.h"
@@ -100,10 +101,16 @@ void AllocationWatch::GiveWaiting(ProcessKey key) {
   found->second.waiting.clear();
 }
 
+void AllocationWatch::GiveWithoutStack(ProcessKey key, MonotonicTime time, uint64_t bytes) {
+  main_loop_.Check();
+  const std::array frames = {MarkFrame("[stack not taken]"), MarkFrame("[type not seen]")};
+  callbacks_.on_allocation({key, frames, time, 0, bytes});
+}
+
 std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey key) {
   main_loop_.Check();
   const auto found = states_.find(key);
-  if (found == states_.end()) return std::nullopt;
+  if (found == states_.end()) return Stretch();
   ProcessState& state = found->second;
   if (state.given_bytes == 0 && state.seen_bytes > 0) return std::nullopt;
   Stretch stretch{state.seen_hits, state.seen_bytes, 1};
@@ -112,12 +119,6 @@ std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey 
   }
   state.seen_hits = state.seen_bytes = state.given_bytes = 0;
   return stretch;
-}
-
-std::vector<ProcessKey> AllocationWatch::processes() const {
-  std::vector<ProcessKey> keys;
-  for (const auto& [key, state] : states_) keys.push_back(key);
-  return keys;
 }
 
 }  // namespace clrsampler

@@ -2,8 +2,8 @@
 // with their stacks, and with the types of the objects, which are known one event later (include/clrsampler/wire.h).
 //
 // Bytes are exact where every hit is seen: the collector says how many there were since it last told. Allocations while
-// probes were detached are estimated by time, and hits without a stack of their own by those with one. Both have one
-// factor for each process and stretch of time: a whole run, or a window.
+// probes were detached (hook_coverage.h) and hits without a stack of their own are told by those with one. Both have
+// one factor for each process and stretch of time: a whole run, or a window.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_ALLOCATION_WATCH_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_ALLOCATION_WATCH_H_
 
@@ -76,9 +76,10 @@ class AllocationWatch {
   void Handle(ProcessKey key, const AllocationEvent& allocation);
   void HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames);
 
-  bool Knows(ProcessKey key) const { return states_.contains(key); }
   // Gives away what still waits for its type.
   void GiveWaiting(ProcessKey key);
+  // Gives bytes that no stack stands for, in the process's last stretch.
+  void GiveWithoutStack(ProcessKey key, MonotonicTime time, uint64_t bytes);
   // Its program is over, and all that waited is given away.
   void End(ProcessKey key) { states_.erase(key); }
 
@@ -90,7 +91,6 @@ class AllocationWatch {
   };
   // nullopt: no stack was given for what was allocated. It stays for the next call.
   std::optional<Stretch> TakeStretch(ProcessKey key);
-  std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }
 
  private:

@@ -1,17 +1,25 @@
 // For which part of a process its probes were there, so that what they have counted can be told for the whole. Pure.
 //
-// The measure is CPU time: a program that idles does nothing that a probe could count, and probes are detached while it
-// is busy. By time on the clock, what it idles would seem to be what it does.
+// Some work is counted by the program's threads themselves, as allocated bytes are. The growth of their counts while
+// the probes were gone is the work that the probes did not see.
+//
+// Elsewhere the measure is CPU time: a program that idles does nothing that a probe could count, and probes are
+// detached while it is busy. By time on the clock, what it idles would seem to be what it does.
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_HOOK_COVERAGE_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_COVERAGE_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "os/clock.h"
 
 namespace clrsampler {
+
+// Each thread's own count of its work so far. The key is one that only this thread has.
+using ThreadCounts = absl::flat_hash_map<uint64_t, uint64_t>;
 
 class HookCoverage {
  public:
@@ -25,6 +33,8 @@ class HookCoverage {
       if (complete_) {
         complete_wall_ns_ += passed;
         complete_cpu_ns_ += used;
+      } else {
+        open_cpu_ns_ += used;
       }
     }
     begun_ = true;
@@ -34,12 +44,22 @@ class HookCoverage {
   }
   void Note(MonotonicTime now, std::optional<uint64_t> cpu_ns) { Note(complete_, now, cpu_ns); }
 
-  // Counts anew from the last Note on. Where the probes were never there it does not: what the process did meanwhile
-  // is for those to tell that come next.
-  void Restart() {
-    if (complete_wall_ns_ == 0) return;
-    wall_ns_ = complete_wall_ns_ = cpu_ns_ = complete_cpu_ns_ = 0;
+  // The counts of the threads at the last Note; nullopt: not known. To be told of whenever the probes have gone
+  // or are back, and before Take while they are gone. Where it is never told of, CPU time is the measure.
+  void NoteCounts(std::optional<ThreadCounts> counts) {
+    const std::optional<uint64_t> grown = counts_ && counts ? Growth(*counts_, *counts) : std::nullopt;
+    if (grown) {
+      counted_ += *grown;
+    } else {
+      uncounted_cpu_ns_ += open_cpu_ns_;
+    }
+    open_cpu_ns_ = 0;
+    counts_ = complete_ ? std::nullopt : std::move(counts);
+    counts_due_.ns = last_.ns + std::max(kCountsNs, (counts_ ? counts_->size() : kThreadsUnknown) * kCountNsEach);
   }
+  // Whether it is time to tell again of them: the less often, the more threads there are. The later, the more is lost
+  // with a thread that ends.
+  bool CountsAreDue() const { return begun_ && !complete_ && last_ >= counts_due_; }
 
   bool begun() const { return begun_; }
   bool complete() const { return complete_; }
@@ -48,19 +68,54 @@ class HookCoverage {
     return cpu_ns_ > 0 && complete_cpu_ns_ > 0 ? Ratio(complete_cpu_ns_, cpu_ns_) : Ratio(complete_wall_ns_, wall_ns_);
   }
 
-  // Counts that were made while the probes were there are to be multiplied with this. The probes themselves have used
-  // `probes_ns` of the CPU time, which the program would not have had without them: of an exception that takes 1.3 us
-  // they are four fifths.
-  double Factor(uint64_t probes_ns) const {
-    if (complete_cpu_ns_ == 0) return 1 / share();
-    const uint64_t own_cpu_ns = complete_cpu_ns_ - std::min(probes_ns, complete_cpu_ns_ / 8 * 7);
-    const uint64_t rest_cpu_ns = cpu_ns_ - complete_cpu_ns_;
-    return 1 + static_cast<double>(rest_cpu_ns) / static_cast<double>(own_cpu_ns);
+  struct Whole {
+    double factor = 1;           // what was seen is to be multiplied with this
+    uint64_t counted = 0;        // the part of the whole that threads have counted
+    uint64_t without_stack = 0;  // the same where nothing was seen, so that no stack can stand for it
+  };
+  // The probes have seen `seen` of the work since the last call. They have used `probes_ns` of the CPU time, which the
+  // program would not have had without them: of an exception that takes 1.3 us they are four fifths. Where they were
+  // never there, or too little was done to be seen, it is part of the next call; unless the process `ends`.
+  Whole Take(uint64_t seen, uint64_t probes_ns, bool ends = false) {
+    const bool nothing_to_see = seen == 0 && counted_ > 0 && counted_ < kLeastSeen;
+    if (!ends && (complete_wall_ns_ == 0 || nothing_to_see)) return {};
+    const Whole whole{Factor(seen, probes_ns), counted_, seen == 0 ? counted_ : 0};
+    wall_ns_ = complete_wall_ns_ = cpu_ns_ = complete_cpu_ns_ = open_cpu_ns_ = uncounted_cpu_ns_ = counted_ = 0;
+    return whole;
   }
 
  private:
+  static constexpr uint64_t kLeastSeen = 100'000;  // the collector reports as many bytes at a time
+
+  double Factor(uint64_t seen, uint64_t probes_ns) const {
+    const double counted = seen == 0 ? 0 : static_cast<double>(counted_) / static_cast<double>(seen);
+    if (complete_cpu_ns_ == 0 && counted_ == 0) return 1 / share();
+    const uint64_t rest_cpu_ns = uncounted_cpu_ns_ + open_cpu_ns_;
+    if (complete_cpu_ns_ == 0 || rest_cpu_ns == 0) return 1 + counted;
+    const uint64_t own_cpu_ns = complete_cpu_ns_ - std::min(probes_ns, complete_cpu_ns_ / 8 * 7);
+    return 1 + counted + static_cast<double>(rest_cpu_ns) / static_cast<double>(own_cpu_ns);
+  }
+
   static double Ratio(uint64_t part, uint64_t whole) {
     return whole == 0 || part == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+
+  // A thread takes 5 us to read, so this is half a percent of a CPU at most.
+  static constexpr uint64_t kCountsNs = 20'000'000, kCountNsEach = 1'000'000, kThreadsUnknown = 1000;
+
+  // A collection takes back what a thread was given and has not used: some KB up to 256 KB.
+  static constexpr uint64_t kTakenBack = 1 << 20;
+
+  // nullopt: a thread has ended meanwhile, and nobody knows what it counted before.
+  static std::optional<uint64_t> Growth(const ThreadCounts& before, const ThreadCounts& now) {
+    uint64_t were = 0, are = 0;
+    for (const auto& [thread, count] : before) {
+      const auto found = now.find(thread);
+      if (found == now.end() || (found->second < count && count - found->second > kTakenBack)) return std::nullopt;
+      were += count;
+    }
+    for (const auto& [thread, count] : now) are += count;
+    return are - std::min(are, were);
   }
 
   bool begun_ = false, complete_ = false;
@@ -68,6 +123,11 @@ class HookCoverage {
   uint64_t last_cpu_ns_ = 0;
   uint64_t wall_ns_ = 0, complete_wall_ns_ = 0;
   uint64_t cpu_ns_ = 0, complete_cpu_ns_ = 0;
+  // Without probes: since the last counts, and before them where nobody counted.
+  uint64_t open_cpu_ns_ = 0, uncounted_cpu_ns_ = 0;
+  std::optional<ThreadCounts> counts_;  // where the probes went, or later
+  uint64_t counted_ = 0;                // by threads, without probes
+  MonotonicTime counts_due_ = MonotonicTime::Min();
 };
 
 }  // namespace clrsampler

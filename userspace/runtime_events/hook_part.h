@@ -21,7 +21,7 @@ inline constexpr std::array kHookParts = {HookPart::kSuspensions, HookPart::kCom
                                           HookPart::kExceptions};
 inline constexpr size_t IndexOf(HookPart part) { return static_cast<size_t>(part); }
 
-// Their counts while they are there are told for the whole time (hook_coverage.h), and nothing is ever under way.
+// Their hits while they are there stand for the whole time (hook_coverage.h), and nothing is ever under way.
 inline constexpr bool IsEstimated(HookPart part) {
   return part == HookPart::kAllocations || part == HookPart::kExceptions;
 }

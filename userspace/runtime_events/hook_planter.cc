@@ -338,7 +338,10 @@ bool HookPlanter::Admit(ProcessKey key, HookPart part, MonotonicTime time, uint6
 void HookPlanter::Detach(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time) {
   if (IsEstimated(part) && !hooked.set->detached()) NoteCoverage(&hooked, part, time);
   if (!hooked.set->Detach(time)) return;
-  if (IsEstimated(part)) NoteCoverage(&hooked, part, time);
+  if (IsEstimated(part)) {
+    NoteCoverage(&hooked, part, time);
+    NoteCountsOf(hooked, part);
+  }
   ++(IsEstimated(part) ? counters_.estimated_detachments : counters_.detachments).times;
   Detached detached{part, cause, {}};
   for (const auto& [key, state] : states_) {
@@ -353,7 +356,10 @@ void HookPlanter::Reattach(Hooked& hooked, HookPart part) {
     hooked.set->DetachProbe(WIRE_HOOK_COMPILE);
   }
   const absl::Status returned = hooked.set->Reattach();
-  if (IsEstimated(part)) NoteCoverage(&hooked, part, clock_.Now());
+  if (IsEstimated(part)) {
+    NoteCoverage(&hooked, part, clock_.Now());
+    NoteCountsOf(hooked, part);
+  }
   hooked.rate.Restart(clock_.Now());
   if (returned.ok()) return;
   const bool for_good = !hooked.set->planted();
@@ -424,6 +430,7 @@ void HookPlanter::Tick(MonotonicTime now) {
   for (const HookPart part : kHookParts) {
     if (IsEstimated(part) && Wants(part)) NoteCoverage(nullptr, part, now);
   }
+  NoteCountsDue();
   ForEachPlanted([&](Hooked& hooked, HookPart part) {
     // The counts and the CPU time that they are counted for must end at the same moment, and `now` has passed.
     if (const uint32_t cause = std::exchange(hooked.exhausted_by, 0); cause != 0) {
@@ -444,27 +451,6 @@ MonotonicTime HookPlanter::SeesTypesSince(ProcessKey key) const {
   const Hooked* hooked = state->hooked[IndexOf(HookPart::kAllocations)].get();
   if (hooked == nullptr || hooked->set == nullptr || !hooked->sees_types) return MonotonicTime::Max();
   return hooked->set->complete_since();
-}
-
-double HookPlanter::TakeCoverageFactor(ProcessKey key, HookPart part, uint64_t hits) {
-  main_loop_.Check();
-  ProcessState* const state = states_.Find(key);
-  if (state == nullptr) return 1;
-  HookCoverage& coverage = state->coverage[IndexOf(part)];
-  if (!coverage.begun()) return 1;
-  const double factor = coverage.Factor(CostNs(part, hits, HookedOf(key, part)));
-  coverage.Restart();
-  return factor;
-}
-
-// The coverage of all processes with these hooks. nullptr: of all that have hooks of the part.
-void HookPlanter::NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now) {
-  for (auto& [key, state] : states_) {
-    const Hooked* its = state.hooked[IndexOf(part)].get();
-    if (its == nullptr || its->set == nullptr || (hooked != nullptr && its != hooked)) continue;
-    const bool complete = its->set->planted() && !its->set->detached();
-    state.coverage[IndexOf(part)].Note(complete, now, options_.process_cpu_ns(key.tgid));
-  }
 }
 
 bool HookPlanter::ReportsMethods(ProcessKey key) const {

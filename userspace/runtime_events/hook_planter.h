@@ -59,6 +59,8 @@ struct HookPlanterOptions {
   std::function<std::vector<HitsOfOthers>()> hits_of_others;
   // The time of a process, user and system; nullopt: it has ended.
   std::function<std::optional<uint64_t>(uint32_t tgid)> process_cpu_ns;
+  // Bytes that the threads of a process have allocated, as the runtime counts them; nullopt: that can't be read.
+  std::function<std::optional<ThreadCounts>(ProcessKey)> allocated_bytes;
   Tape* tape = nullptr;  // has the answers where there is one
 
   bool Wants(HookPart part) const {
@@ -87,6 +89,7 @@ struct HookPlanterCounters {
     uint64_t detached_ns = 0;
   };
   Detachments detachments, estimated_detachments;
+  uint64_t counted_bytes = 0;   // that were allocated meanwhile, as the runtime counted them
   uint64_t not_admitted = 0;    // hits that came meanwhile
   uint64_t while_planting = 0;  // hits of the first probes of a file, before the last was there
 };
@@ -115,9 +118,13 @@ class HookPlanter {
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // The factor for what hooks of an estimated part have counted while they were there, with so many hits; since the
-  // last call.
-  double TakeCoverageFactor(ProcessKey key, HookPart part, uint64_t hits);
+  // Counts the unseen up to this moment, for the next TakeWhole. To be called before that, or when what it is of ends.
+  void NoteUnseen();
+  // All that hooks of an estimated part would have counted: they have seen `seen` in so many hits, since the last call.
+  // `ends`: there is no next one.
+  HookCoverage::Whole TakeWhole(ProcessKey key, HookPart part, uint64_t seen, uint64_t hits, bool ends);
+  // Those whose hooks of the part are there, or were.
+  std::vector<ProcessKey> ProcessesWith(HookPart part) const;
 
   // `hits` of the process's hooks have cost it what hits cost, and `more_ns`; the last was at `time`. false: they are
   // not to be used, since some of the probes may be missing.
@@ -198,6 +205,10 @@ class HookPlanter {
   void Detach(Hooked& hooked, HookPart part, uint32_t cause, MonotonicTime time);
   void Reattach(Hooked& hooked, HookPart part);
   void NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now);
+  template <typename Predicate>
+  void NoteCounts(HookPart part, Predicate&& is_wanted);  // (const HookCoverage&, const Hooked* of the process)
+  void NoteCountsOf(const Hooked& hooked, HookPart part);
+  void NoteCountsDue();
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();
   // `hooked`: whose hits they are; nullptr: not known.

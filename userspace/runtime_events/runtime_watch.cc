@@ -282,23 +282,33 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
   for (auto& [key, activity] : activities_) activity.DropBefore(time);
 }
 
-void RuntimeWatch::PublishAllocationFactor(ProcessKey key) {
+void RuntimeWatch::PublishAllocationFactor(ProcessKey key, bool ends) {
   const std::optional<AllocationWatch::Stretch> stretch = allocations_.TakeStretch(key);
   if (!stretch) return;
-  const double unseen = planter_.TakeCoverageFactor(key, HookPart::kAllocations, stretch->hits);
-  estimated_bytes_ += unseen * static_cast<double>(stretch->bytes);
-  options_.on_allocation_factor(key, unseen * stretch->factor);
+  const HookCoverage::Whole whole =
+      planter_.TakeWhole(key, HookPart::kAllocations, stretch->bytes, stretch->hits, ends);
+  estimated_bytes_ += whole.factor * static_cast<double>(stretch->bytes) + static_cast<double>(whole.without_stack);
+  if (whole.without_stack > 0) allocations_.GiveWithoutStack(key, newest_, whole.without_stack);
+  options_.on_allocation_factor(key, whole.factor * stretch->factor);
+}
+
+void RuntimeWatch::StopsSampling() {
+  main_loop_.Check();
+  planter_.NoteUnseen();
 }
 
 void RuntimeWatch::PublishAllocationFactors() {
   main_loop_.Check();
-  for (const ProcessKey key : allocations_.processes()) PublishAllocationFactor(key);
+  if (!options_.hooks.allocations) return;
+  planter_.NoteUnseen();
+  for (const ProcessKey key : planter_.ProcessesWith(HookPart::kAllocations)) PublishAllocationFactor(key, false);
 }
 
 void RuntimeWatch::PublishExceptionFactor(ProcessKey key) {
   if (options_.on_exception_factor == nullptr) return;
-  const double factor =
-      planter_.TakeCoverageFactor(key, HookPart::kExceptions, exceptions_.HitsOf(key)) * exceptions_.FactorOf(key);
+  const HookCoverage::Whole whole =
+      planter_.TakeWhole(key, HookPart::kExceptions, exceptions_.ThrownOf(key), exceptions_.HitsOf(key), false);
+  const double factor = whole.factor * exceptions_.FactorOf(key);
   estimated_thrown_ += factor * static_cast<double>(exceptions_.ThrownOf(key));
   for (const auto& [type, count] : exceptions_.RethrownOf(key)) {
     rethrown_[frames_.at(type).text] += factor * static_cast<double>(count);
@@ -313,9 +323,9 @@ void RuntimeWatch::End(ProcessKey key) {
     PublishExceptionFactor(key);
     exceptions_.End(key);
   }
-  if (allocations_.Knows(key)) {
+  if (options_.hooks.allocations) {
     allocations_.GiveWaiting(key);
-    PublishAllocationFactor(key);
+    PublishAllocationFactor(key, true);
     allocations_.End(key);
   }
   pauses_.End(key);
@@ -327,8 +337,10 @@ void RuntimeWatch::Finish() {
   main_loop_.Check();
   pauses_.Finish();
   jit_.Finish();
-  for (const ProcessKey key : allocations_.processes()) allocations_.GiveWaiting(key);
-  PublishAllocationFactors();
+  for (const ProcessKey key : planter_.ProcessesWith(HookPart::kAllocations)) {
+    allocations_.GiveWaiting(key);
+    PublishAllocationFactor(key, true);
+  }
   for (const ProcessKey key : exceptions_.processes()) {
     exceptions_.GiveWaiting(key);
     PublishExceptionFactor(key);
@@ -354,6 +366,7 @@ std::map<std::string, uint64_t> RuntimeWatch::AllocationCounts() const {
   if (!options_.hooks.allocations) return {};
   std::map<std::string, uint64_t> counts = allocations_.counters().ByName();
   counts["estimated_bytes"] = static_cast<uint64_t>(estimated_bytes_);
+  counts["counted_bytes"] = planter_.counters().counted_bytes;
   AddPlanterCounts(planter_.counters().estimated_detachments, counts);
   return counts;
 }

@@ -110,6 +110,8 @@ class RuntimeWatch {
   void DropBefore(MonotonicTime time);
   // Its program is over. All that waits is given away, so names must still be known.
   void End(ProcessKey key);
+  // Sampling ends now. Finish is called once what came before has been handled.
+  void StopsSampling();
   // Publishes the factors of all processes: a stretch of time ends, a window.
   void PublishAllocationFactors();
   // Reports what is not complete. The hooks stay until this object goes: for that the kernel takes 0.2 s, and a result
@@ -140,7 +142,7 @@ class RuntimeWatch {
   // that had its share; nullptr: one that is not recorded.
   void NoteRested(MonotonicTime time, const Process* cause);
   void CutAt(ProcessKey key, MonotonicTime time);
-  void PublishAllocationFactor(ProcessKey key);
+  void PublishAllocationFactor(ProcessKey key, bool ends);
   void PublishExceptionFactor(ProcessKey key);
   void AddPlanterCounts(const HookPlanterCounters::Detachments& detachments,
                         std::map<std::string, uint64_t>& counts) const;

@@ -97,6 +97,16 @@ TEST_F(AllocationWatchTest, AStackIsGivenWithItsTypeWhichTheNextEventTells) {
   EXPECT_EQ(watch_.counters().without_stack, 1u);
 }
 
+TEST_F(AllocationWatchTest, BytesThatNoStackStandsForAreTheirOwn) {
+  watch_.GiveWithoutStack(kShop, {300}, 256'000);
+  ASSERT_EQ(given_.size(), 1u);
+  EXPECT_THAT(given_[0].stack, ElementsAre("[stack not taken]", "[type not seen]"));
+  EXPECT_EQ(given_[0].bytes, 256'000u);
+  const std::optional<AllocationWatch::Stretch> stretch = watch_.TakeStretch(kShop);
+  ASSERT_TRUE(stretch.has_value()) << "of a process that no event has come from";
+  EXPECT_EQ(stretch->bytes, 0u);
+}
+
 TEST_F(AllocationWatchTest, ATypeOfAnotherRecordIsNotThisOnes) {
   Take(Event(100, 1));
   wire_allocation next = Event(200, 1);

@@ -7,12 +7,15 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
+// The factor for 100 that were seen. Counting goes on.
+double Factor(HookCoverage coverage, uint64_t probes_ns) { return coverage.Take(100, probes_ns).factor; }
+
 TEST(HookCoverageTest, WhereTheProbesAreThereAllTheTimeNothingIsEstimated) {
   HookCoverage coverage;
   coverage.Note(true, {kSecond}, 0);
   coverage.Note({5 * kSecond}, kSecond);
   EXPECT_EQ(coverage.share(), 1);
-  EXPECT_EQ(coverage.Factor(kSecond / 10), 1) << "what probes cost does not matter then";
+  EXPECT_EQ(Factor(coverage, kSecond / 10), 1) << "what probes cost does not matter then";
 }
 
 TEST(HookCoverageTest, TheMeasureIsCpuTime) {
@@ -23,9 +26,9 @@ TEST(HookCoverageTest, TheMeasureIsCpuTime) {
   coverage.Note(true, {12 * kSecond}, 4 * kSecond);  // it works all the time
   coverage.Note({13 * kSecond}, 5 * kSecond);
   EXPECT_DOUBLE_EQ(coverage.share(), 2.0 / 5);
-  EXPECT_DOUBLE_EQ(coverage.Factor(0), 2.5);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2.5);
   // The probes took a tenth of the two seconds: the program itself needed 1.8 s for what was counted.
-  EXPECT_DOUBLE_EQ(coverage.Factor(kSecond / 5), 1 + 3 / 1.8);
+  EXPECT_DOUBLE_EQ(Factor(coverage, kSecond / 5), 1 + 3 / 1.8);
 }
 
 TEST(HookCoverageTest, AProcessThatHasEndedUsesNothingMore) {
@@ -34,7 +37,7 @@ TEST(HookCoverageTest, AProcessThatHasEndedUsesNothingMore) {
   coverage.Note(false, {kSecond}, 2 * kSecond);
   coverage.Note({2 * kSecond}, 3 * kSecond);
   coverage.Note({3 * kSecond}, std::nullopt);
-  EXPECT_DOUBLE_EQ(coverage.Factor(0), 2);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
 }
 
 TEST(HookCoverageTest, WithoutCpuTimeTheClockDecides) {
@@ -43,7 +46,7 @@ TEST(HookCoverageTest, WithoutCpuTimeTheClockDecides) {
   coverage.Note(false, {kSecond}, std::nullopt);
   coverage.Note({4 * kSecond}, std::nullopt);
   EXPECT_DOUBLE_EQ(coverage.share(), 0.25);
-  EXPECT_DOUBLE_EQ(coverage.Factor(0), 4);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 4);
 }
 
 TEST(HookCoverageTest, ProbesThatCostNearlyAllOfItAreNotBelieved) {
@@ -51,7 +54,7 @@ TEST(HookCoverageTest, ProbesThatCostNearlyAllOfItAreNotBelieved) {
   coverage.Note(true, {0}, 0);
   coverage.Note(false, {kSecond}, kSecond);
   coverage.Note({2 * kSecond}, 2 * kSecond);
-  EXPECT_DOUBLE_EQ(coverage.Factor(10 * kSecond), 9);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 10 * kSecond), 9);
 }
 
 TEST(HookCoverageTest, EachStretchIsToldByItself) {
@@ -59,20 +62,146 @@ TEST(HookCoverageTest, EachStretchIsToldByItself) {
   coverage.Note(true, {0}, 0);
   coverage.Note(false, {kSecond}, kSecond);
   coverage.Note(true, {2 * kSecond}, 2 * kSecond);
-  EXPECT_DOUBLE_EQ(coverage.Factor(0), 2);
-  coverage.Restart();
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
+  coverage.Take(100, 0);
   coverage.Note({3 * kSecond}, 3 * kSecond);
-  EXPECT_DOUBLE_EQ(coverage.Factor(0), 1);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 1);
 }
 
 TEST(HookCoverageTest, AStretchInWhichTheProbesWereNeverThereBelongsToTheNext) {
   HookCoverage coverage;
   coverage.Note(false, {0}, 0);
   coverage.Note({kSecond}, kSecond);
-  coverage.Restart();
+  coverage.Take(100, 0);
   coverage.Note(true, {kSecond}, kSecond);
   coverage.Note({2 * kSecond}, 2 * kSecond);
-  EXPECT_DOUBLE_EQ(coverage.Factor(0), 2);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
+}
+
+TEST(HookCoverageTest, WhatThreadsHaveCountedThemselvesIsNotEstimated) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}, {2, 70}});
+  coverage.Note({2 * kSecond}, 9 * kSecond);
+  coverage.Note(true, {3 * kSecond}, 10 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 700}, {2, 80}, {3, 40}});  // one has begun
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 3.5) << "100 were seen, 200, 10 and 40 were not";
+  coverage.Note(false, {4 * kSecond}, 11 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 5000}, {2, 80}});  // what was seen meanwhile does not count
+  coverage.Note({5 * kSecond}, 12 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 5100}, {2, 80}});  // the probes are still gone
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 4.5);
+}
+
+TEST(HookCoverageTest, WhereAThreadHasEndedCpuTimeIsTheMeasure) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}, {2, 70}});
+  coverage.Note({2 * kSecond}, 3 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 700}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 3) << "twice the time of what was seen";
+  coverage.Note({3 * kSecond}, 4 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 800}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 4) << "and 100 that were counted";
+  coverage.Note({4 * kSecond}, 5 * kSecond);
+  coverage.NoteCounts(std::nullopt);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 5) << "they could not be read";
+}
+
+TEST(HookCoverageTest, WhatACollectionTakesBackIsNotAThreadThatHasEnded) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 9'000'000}, {2, 70'000}});
+  coverage.Note({2 * kSecond}, 9 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 8'992'000}, {2, 278'000}});
+  EXPECT_DOUBLE_EQ(HookCoverage(coverage).Take(100'000, 0).factor, 3);
+  coverage.Note({3 * kSecond}, 10 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 8'992'000}, {2, 270'000}});
+  EXPECT_DOUBLE_EQ(HookCoverage(coverage).Take(100'000, 0).factor, 3) << "nothing was allocated";
+  coverage.Note({4 * kSecond}, 11 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 1'000'000}, {2, 270'000}});
+  EXPECT_DOUBLE_EQ(HookCoverage(coverage).Take(100'000, 0).factor, 4) << "the second with another thread is estimated";
+}
+
+TEST(HookCoverageTest, CountsAreDueAgainTheLaterTheMoreThreadsThereAre) {
+  constexpr uint64_t kMillisecond = 1'000'000;
+  HookCoverage coverage;
+  EXPECT_FALSE(coverage.CountsAreDue());
+  coverage.Note(true, {0}, 0);
+  EXPECT_FALSE(coverage.CountsAreDue()) << "the probes are there";
+  coverage.Note(false, {kSecond}, 0);
+  EXPECT_TRUE(coverage.CountsAreDue());
+  ThreadCounts counts;
+  for (uint64_t thread = 0; thread < 10; ++thread) counts[thread] = 1;
+  coverage.NoteCounts(counts);
+  coverage.Note({kSecond + 19 * kMillisecond}, 0);
+  EXPECT_FALSE(coverage.CountsAreDue());
+  coverage.Note({kSecond + 20 * kMillisecond}, 0);
+  EXPECT_TRUE(coverage.CountsAreDue());
+  for (uint64_t thread = 0; thread < 200; ++thread) counts[thread] = 1;
+  coverage.NoteCounts(counts);
+  coverage.Note({kSecond + 219 * kMillisecond}, 0);
+  EXPECT_FALSE(coverage.CountsAreDue());
+  coverage.Note({kSecond + 250 * kMillisecond}, 0);
+  EXPECT_TRUE(coverage.CountsAreDue());
+}
+
+TEST(HookCoverageTest, WhatIsNotCountedYetIsEstimated) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
+  coverage.NoteCounts(ThreadCounts{{1, 900}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 5);
+}
+
+TEST(HookCoverageTest, CountsOfTheNextStretchBeginWhereThoseOfThisOneEnd) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 600}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
+  EXPECT_EQ(coverage.Take(100, 0).counted, 100u);
+  coverage.Note(true, {3 * kSecond}, 3 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 900}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 1) << "the probes have only come";
+  coverage.Note({4 * kSecond}, 4 * kSecond);
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 4);
+}
+
+TEST(HookCoverageTest, WhatNoStackStandsForIsToldByItself) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 0}});
+  coverage.Note(true, {2 * kSecond}, 2 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 99'000}});
+  EXPECT_EQ(coverage.Take(0, 0).without_stack, 0u) << "less than the collector reports at a time: it waits";
+  coverage.Note(false, {3 * kSecond}, 3 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 99'000}});
+  coverage.Note(true, {4 * kSecond}, 4 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 100'000}});
+  const HookCoverage::Whole whole = coverage.Take(0, 0);
+  EXPECT_EQ(whole.without_stack, 100'000u);
+  EXPECT_EQ(whole.counted, 100'000u);
+  EXPECT_EQ(coverage.Take(0, 0, /*ends=*/true).without_stack, 0u);
+}
+
+TEST(HookCoverageTest, AProcessThatEndsTellsAll) {
+  HookCoverage coverage;
+  coverage.Note(false, {0}, 0);
+  coverage.NoteCounts(ThreadCounts{{1, 0}});
+  coverage.Note({kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  EXPECT_EQ(coverage.Take(0, 0).without_stack, 0u) << "the probes were never there: those that come may see it";
+  EXPECT_EQ(coverage.Take(0, 0, /*ends=*/true).without_stack, 500u);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ void Set8(RuntimeLayout& layout) {
   layout.thread_list.next = 232;
   layout.thread_list.os_id = 424;
   layout.thread_list.blocking_item = 1192;
+  layout.thread_list.locals = std::nullopt;
+  layout.thread_list.allocation_context = 88;
   layout.fields.type_map = 752;
   layout.fields.local_module = 1224;
   layout.instantiated_method = {.arguments = 16, .count = 26};
@@ -23,6 +25,7 @@ void Set8(RuntimeLayout& layout) {
 
 void Set9(RuntimeLayout& layout, bool is_arm64) {
   layout.thread_list.blocking_item = is_arm64 ? 1072 : 1032;
+  layout.thread_list.allocation_context = 0;
   layout.fields.type_map = 624;
   layout.method_desc.code_data = 8;
   layout.module.assembly_file = 280;

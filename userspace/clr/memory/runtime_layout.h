@@ -115,6 +115,12 @@ struct RuntimeLayout {
     uint32_t first = 88;            // in the ThreadStore
     bool leads_to_threads = true;   // each link is the address of a Thread; else that of the `next` in it
     uint32_t next = 112, managed_id = 16, os_id = 296;
+    // The thread's allocation context is in the structure that `locals` points to, or in the Thread itself where there
+    // is no such field.
+    std::optional<uint32_t> locals = 32;
+    uint32_t allocation_context = 8;
+    // In it: how much it has been given so far, of small objects and of others.
+    uint32_t allocated = 16, allocated_others = 24;
     // DebugBlockingItem of the innermost monitor, on the thread's stack. Absent: no such field.
     std::optional<uint32_t> blocking_item;
   } thread_list;

@@ -232,6 +232,13 @@ void RuntimeLayout::OverlayThreads(const ContractDescriptor& descriptor) {
   take("Thread", "LinkNext", thread_list.next);
   take("Thread", "Id", thread_list.managed_id);
   take("Thread", "OSId", thread_list.os_id);
+  if (const auto locals = descriptor.Offset("Thread", "RuntimeThreadLocals")) thread_list.locals = *locals;
+  if (const auto context = descriptor.Offset("RuntimeThreadLocals", "AllocContext")) {
+    // 9 has no structure between the two.
+    thread_list.allocation_context = *context + descriptor.Offset("EEAllocContext", "GCAllocationContext").value_or(0);
+  }
+  take("GCAllocContext", "AllocBytes", thread_list.allocated);
+  take("GCAllocContext", "AllocBytesLoh", thread_list.allocated_others);
   take("MethodTable", "EEClassOrCanonMT", fields.class_or_canonical);
   take("MethodTable", "AuxiliaryData", fields.auxiliary);
   take("EEClass", "FieldDescList", fields.descriptors);

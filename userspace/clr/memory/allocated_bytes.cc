@@ -1,0 +1,31 @@
+#include "clr/memory/allocated_bytes.h"
+
+#include <array>
+#include <cstddef>
+
+#include "clr/memory/memory_probe.h"
+#include "clr/memory/runtime_threads.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr int kMaxThreads = 4096;
+constexpr int kReadsOfThread = 6;  // three to find it, three for its count
+
+}  // namespace
+
+std::optional<absl::flat_hash_map<uint64_t, uint64_t>> ReadAllocatedBytes(RuntimeMemory& runtime) {
+  const RuntimeLayout::ThreadList& at = runtime.layout().thread_list;
+  MemoryProbe probe(runtime.memory(), kMaxThreads * kReadsOfThread);
+  absl::flat_hash_map<uint64_t, uint64_t> bytes;
+  for (const RuntimeThread& thread : ReadThreads(probe, runtime)) {
+    const uint64_t holder = at.locals ? probe.Pointer(thread.address + *at.locals) : thread.address;
+    if (holder == 0) continue;  // it has allocated nothing, or has ended
+    const uint64_t context = holder + at.allocation_context;
+    bytes[thread.address] = probe.Pointer(context + at.allocated) + probe.Pointer(context + at.allocated_others);
+  }
+  if (!probe.ok() || bytes.empty()) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace clrsampler
