@@ -1,4 +1,5 @@
 #include "profile/runtime_activity.h"
+#include "unit/rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -273,7 +274,7 @@ TEST_F(RuntimeActivityTest, ForgetsWhatIsOver) {
 
 TEST_F(RuntimeActivityTest, HoldsLittleWhateverComes) {
   std::mt19937_64 random(7);
-  for (uint64_t i = 0; i < 50'000; ++i) {
+  for (uint64_t i = 0; i < uint64_t{Rounds(50'000)}; ++i) {
     const auto tid = static_cast<uint32_t>(random());
     Add(i, static_cast<Kind>(random() % 6), tid, {random() % 8, random() % 4, 0, random() % 2});
     activity_.CompilationBegan(tid, {i}, random() % 4, 1);

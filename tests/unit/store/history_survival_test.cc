@@ -18,6 +18,7 @@
 #include "status/status.h"
 #include "store/history.h"
 #include "store/sqlite.h"
+#include "unit/rounds.h"
 #include "unit/store/made_up_host.h"
 #include "unit/store/store_folder.h"
 
@@ -215,7 +216,7 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
   ASSERT_GT(whole.size(), 30'000u);
   std::mt19937 random(5);
   int set_aside = 0, refused = 0, parts = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < Rounds(200); ++round) {
     SCOPED_TRACE(round);
     std::string damaged = whole;
     switch (round % 4) {
@@ -268,9 +269,9 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
       EXPECT_THAT(folder.said[0], HasSubstr("set aside"));
     }
   }
-  EXPECT_GT(set_aside, 100);
-  EXPECT_GT(parts, 5);
-  EXPECT_LT(refused, 20);
+  EXPECT_GT(set_aside, Rounds(100));
+  EXPECT_GE(parts, Rounds(6));
+  EXPECT_LT(refused, Rounds(20));
 }
 
 TEST(HistorySurvivalTest, DamageThatAQuestionMeetsIsSetAsideByTheWriter) {

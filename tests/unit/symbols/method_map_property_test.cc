@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "symbols/method_map.h"
+#include "unit/rounds.h"
 
 namespace clrsampler {
 namespace {
@@ -116,7 +117,7 @@ int AskMap(MethodMap& map, uint64_t address, uint64_t time) {
 }
 
 TEST(MethodMapPropertyTest, AnswersAsTheListDoes) {
-  for (uint32_t seed = 1; seed <= 300; ++seed) {
+  for (int seed = 1; seed <= Rounds(300); ++seed) {
     std::mt19937 random(seed);
     const bool exact = seed % 3 == 0;
     MethodMap map({.claims_earlier = !exact});
@@ -154,7 +155,7 @@ TEST(MethodMapPropertyTest, CachedAnswersStayTrue) {
     int name;
     MonotonicTime from, until;
   };
-  for (uint32_t seed = 1; seed <= 200; ++seed) {
+  for (int seed = 1; seed <= Rounds(200); ++seed) {
     std::mt19937 random(seed);
     const bool exact = seed % 2 == 0;
     MethodMap map({.claims_earlier = !exact});
@@ -197,7 +198,7 @@ TEST(MethodMapPropertyTest, CachedAnswersStayTrue) {
 // the name of the code that was really there.
 TEST(MethodMapPropertyTest, NeverAWrongName) {
   uint64_t named = 0, asked = 0;
-  for (uint32_t seed = 1; seed <= 300; ++seed) {
+  for (int seed = 1; seed <= Rounds(300); ++seed) {
     std::mt19937 random(seed);
     const bool exact = seed % 2 == 0;
     MethodMap map({.claims_earlier = !exact});

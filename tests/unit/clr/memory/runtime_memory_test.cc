@@ -14,6 +14,7 @@
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
 #include "unit/formats/runtime/il_map_bytes.h"
+#include "unit/rounds.h"
 
 namespace clrsampler {
 namespace {
@@ -687,7 +688,7 @@ class HashedMemory : public MemoryReader {
 
 TEST_P(RuntimeMemoryTest, LookupsInRandomMemoryEnd) {
   std::mt19937_64 random(51);
-  constexpr int kLookups = 100'000, kRounds = 50;
+  constexpr int kLookups = Rounds(100'000), kRounds = 50;
   uint64_t most_reads = 0, most_bytes = 0;
   for (int round = 0; round < kRounds; ++round) {
     FakeMemory fixed = fake_.memory;

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "unit/formats/names/folded_rules.h"
+#include "unit/rounds.h"
 
 namespace clrsampler {
 namespace {
@@ -155,7 +156,7 @@ std::string HostileText(std::mt19937& random) {
 
 TEST(FoldedTextTest, ObeysEveryRuleForAnyBytes) {
   std::mt19937 random(20240229);
-  for (int i = 0; i < 40'000; ++i) {
+  for (int i = 0; i < Rounds(40'000); ++i) {
     const std::string text = HostileText(random);
     ASSERT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kNone), ""), "") << text;
     ASSERT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kKernel), "_[k]"), "") << text;

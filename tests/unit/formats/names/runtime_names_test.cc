@@ -6,6 +6,7 @@
 #include "formats/names/frame_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "unit/rounds.h"
 
 namespace clrsampler {
 namespace {
@@ -160,7 +161,7 @@ TEST(RuntimeNamesTest, DamagedTextsStillGiveAText) {
       }
     }
   }
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < Rounds(20'000); ++i) {
     std::string damaged = text;
     for (int k = 0; k < 4; ++k) damaged[random() % damaged.size()] = "<>[](),:\\`+!&* ;x"[random() % 17];
     EXPECT_NE(FrameText(ParseRuntimeName(damaged), NameStyle::kFull), "");

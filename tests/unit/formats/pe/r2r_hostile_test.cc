@@ -6,22 +6,13 @@
 #include <random>
 
 #include "unit/formats/pe/fixture.h"
+#include "unit/rounds.h"
 
 namespace clrsampler {
 namespace {
 
 // The sanitizers make a round some 30 times slower.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kSlower = 8;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr int kSlower = 8;
-#else
-constexpr int kSlower = 1;
-#endif
-#else
-constexpr int kSlower = 1;
-#endif
+constexpr int kSlower = 8 / Rounds(8);
 
 // Uses everything of an image. Returns the number of names.
 int UseAll(absl::string_view bytes, uint32_t max_functions) {
