@@ -169,7 +169,7 @@ end
 # what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes are detached.
 ALLOCATIONS = """
 converse {name} ^ready env {settings} {program} {rate}
-observe "allocations of process" record --event alloc --hook-budget 0 --output /out/{name}.folded --stats /out/{name}.stats
+observe "allocations of process" record --event alloc --hook-budget {budget} --output /out/{name}.folded --stats /out/{name}.stats
 tell {seconds}
 said total /out/{name}.target $pid
 observed; hang_up
@@ -412,8 +412,8 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertGreaterEqual(pairs, il_maps_r2r.LEAST_PAIRS)
 
     @staticmethod
-    def allocations_script(name="alloc", settings=""):
-        return ALLOCATIONS.format(name=name, settings=settings, program=" ".join(vm_programs.command("allocations", "aarch64")), **ALLOCATED)
+    def allocations_script(name="alloc", settings="", budget=0):
+        return ALLOCATIONS.format(name=name, settings=settings, budget=budget, program=" ".join(vm_programs.command("allocations", "aarch64")), **ALLOCATED)
 
     def check_allocations(self, guest, what, name="alloc"):
         """The bytes of a recording are those that the runtime counts, and most have a method and a type."""
@@ -710,6 +710,7 @@ class Arm64MatrixTest(Arm64LiveTest):
             with self.subTest(version):
                 own = not version.startswith("11.")  # its collector in a library of its own reports nothing
                 guest = self.run_guest(version, self.waits_script() + self.events_script() + self.locks_script() + self.pools_script() +
+                                       self.allocations_script("limited", budget=0.05) +
                                        (self.allocations_script("own", "DOTNET_GCName=libclrgc.so") if own else ""))
                 with self.subTest("waits"):
                     self.check_waits(guest, version)
@@ -719,6 +720,11 @@ class Arm64MatrixTest(Arm64LiveTest):
                     self.check_pools(guest, version)
                 with self.subTest("events"):
                     self.check_events(guest, version)
+                with self.subTest("allocations that the probes do not see"):
+                    self.check_allocations(guest, f"{version} with a limit", "limited")
+                    told = json.loads(guest.text("limited.stats"))["allocations"]
+                    print(f"  {version}: probes saw {told['bytes'] / 1e6:.2f} MB, the runtime counted {told['counted_bytes'] / 1e6:.2f} MB", flush=True)
+                    self.assertGreater(told["counted_bytes"], 0.3 * told["estimated_bytes"], told)
                 if own:
                     with self.subTest("a collector of its own"):
                         self.check_allocations(guest, f"{version} with libclrgc.so", "own")

@@ -35,6 +35,7 @@ class HookCoverage {
         complete_cpu_ns_ += used;
       } else {
         open_cpu_ns_ += used;
+        open_wall_ns_ += passed;
       }
     }
     begun_ = true;
@@ -48,12 +49,12 @@ class HookCoverage {
   // or are back, and before Take while they are gone. Where it is never told of, CPU time is the measure.
   void NoteCounts(std::optional<ThreadCounts> counts) {
     const std::optional<uint64_t> grown = counts_ && counts ? Growth(*counts_, *counts) : std::nullopt;
-    if (grown) {
+    if (grown && *grown / kMostEachNs <= open_wall_ns_) {
       counted_ += *grown;
     } else {
       uncounted_cpu_ns_ += open_cpu_ns_;
     }
-    open_cpu_ns_ = 0;
+    open_cpu_ns_ = open_wall_ns_ = 0;
     counts_ = complete_ ? std::nullopt : std::move(counts);
     counts_due_.ns = last_.ns + std::max(kCountsNs, (counts_ ? counts_->size() : kThreadsUnknown) * kCountNsEach);
   }
@@ -80,7 +81,7 @@ class HookCoverage {
     const bool nothing_to_see = seen == 0 && counted_ > 0 && counted_ < kLeastSeen;
     if (!ends && (complete_wall_ns_ == 0 || nothing_to_see)) return {};
     const Whole whole{Factor(seen, probes_ns), counted_, seen == 0 ? counted_ : 0};
-    wall_ns_ = complete_wall_ns_ = cpu_ns_ = complete_cpu_ns_ = open_cpu_ns_ = uncounted_cpu_ns_ = counted_ = 0;
+    wall_ns_ = complete_wall_ns_ = cpu_ns_ = complete_cpu_ns_ = open_cpu_ns_ = open_wall_ns_ = uncounted_cpu_ns_ = counted_ = 0;
     return whole;
   }
 
@@ -106,6 +107,9 @@ class HookCoverage {
   // A collection takes back what a thread was given and has not used: some KB up to 256 KB.
   static constexpr uint64_t kTakenBack = 1 << 20;
 
+  // The counts are the program's own word. More than 1 TB a second is not believed.
+  static constexpr uint64_t kMostEachNs = 1000;
+
   // nullopt: a thread has ended meanwhile, and nobody knows what it counted before.
   static std::optional<uint64_t> Growth(const ThreadCounts& before, const ThreadCounts& now) {
     uint64_t were = 0, are = 0;
@@ -124,7 +128,7 @@ class HookCoverage {
   uint64_t wall_ns_ = 0, complete_wall_ns_ = 0;
   uint64_t cpu_ns_ = 0, complete_cpu_ns_ = 0;
   // Without probes: since the last counts, and before them where nobody counted.
-  uint64_t open_cpu_ns_ = 0, uncounted_cpu_ns_ = 0;
+  uint64_t open_cpu_ns_ = 0, open_wall_ns_ = 0, uncounted_cpu_ns_ = 0;
   std::optional<ThreadCounts> counts_;  // where the probes went, or later
   uint64_t counted_ = 0;                // by threads, without probes
   MonotonicTime counts_due_ = MonotonicTime::Min();

@@ -126,6 +126,20 @@ TEST(HookCoverageTest, WhatACollectionTakesBackIsNotAThreadThatHasEnded) {
   EXPECT_DOUBLE_EQ(HookCoverage(coverage).Take(100'000, 0).factor, 4) << "the second with another thread is estimated";
 }
 
+TEST(HookCoverageTest, NoProgramAllocatesATerabyteASecond) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 0}});
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 900'000'000'000}});
+  coverage.Note({3 * kSecond}, 3 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, ~uint64_t{0}}});
+  const HookCoverage::Whole whole = coverage.Take(100'000'000'000, 0);
+  EXPECT_EQ(whole.counted, 900'000'000'000u);
+  EXPECT_DOUBLE_EQ(whole.factor, 1 + 9 + 1) << "the third second is estimated by CPU time";
+}
+
 TEST(HookCoverageTest, CountsAreDueAgainTheLaterTheMoreThreadsThereAre) {
   constexpr uint64_t kMillisecond = 1'000'000;
   HookCoverage coverage;
