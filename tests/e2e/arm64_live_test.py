@@ -415,7 +415,7 @@ class Arm64LiveTest(harness.LiveTest):
     def allocations_script(name="alloc", settings="", budget=0):
         return ALLOCATIONS.format(name=name, settings=settings, budget=budget, program=" ".join(vm_programs.command("allocations", "aarch64")), **ALLOCATED)
 
-    def check_allocations(self, guest, what, name="alloc"):
+    def check_allocations(self, guest, what, name="alloc", within=0.02):
         """The bytes of a recording are those that the runtime counts, and most have a method and a type."""
         truth = json.loads(next(line for line in guest.text(f"{name}.target").splitlines() if "total" in line))
         self.assertEqual(guest.text(f"{name}.status").strip(), "0", guest.text(f"{name}.err"))
@@ -426,7 +426,7 @@ class Arm64LiveTest(harness.LiveTest):
         print(f"  {what}: {total / 1e6:.2f} MB, the runtime counts {truth['total'] / 1e6:.2f} MB in {truth['took']:.1f} s; "
               f"{of_methods / total:.1%} in its methods, {typed / total:.1%} with a type", flush=True)
         # A report is of 100 KB, some of which may have been taken before; measured: 0.2 to 0.5 % too many.
-        self.assertLess(abs(total / truth["total"] - 1), 0.02, guest.text(f"{name}.err"))
+        self.assertLess(abs(total / truth["total"] - 1), within, guest.text(f"{name}.err"))
         self.assertGreater(of_methods, 0.95 * total, guest.text(f"{name}.folded")[:3000])
         self.assertGreater(typed, 0.9 * total, guest.text(f"{name}.stats"))
 
@@ -710,7 +710,7 @@ class Arm64MatrixTest(Arm64LiveTest):
             with self.subTest(version):
                 own = not version.startswith("11.")  # its collector in a library of its own reports nothing
                 guest = self.run_guest(version, self.waits_script() + self.events_script() + self.locks_script() + self.pools_script() +
-                                       self.allocations_script("limited", budget=0.05) +
+                                       self.allocations_script("limited", budget=0.005) +
                                        (self.allocations_script("own", "DOTNET_GCName=libclrgc.so") if own else ""))
                 with self.subTest("waits"):
                     self.check_waits(guest, version)
@@ -721,7 +721,8 @@ class Arm64MatrixTest(Arm64LiveTest):
                 with self.subTest("events"):
                     self.check_events(guest, version)
                 with self.subTest("allocations that the probes do not see"):
-                    self.check_allocations(guest, f"{version} with a limit", "limited")
+                    # Some 60 MB are 600 reports, and a process is counted at times that this guest keeps badly. Measured: 0.969, 0.985, 1.027.
+                    self.check_allocations(guest, f"{version} with a limit", "limited", within=0.05)
                     told = json.loads(guest.text("limited.stats"))["allocations"]
                     print(f"  {version}: probes saw {told['bytes'] / 1e6:.2f} MB, the runtime counted {told['counted_bytes'] / 1e6:.2f} MB", flush=True)
                     self.assertGreater(told["counted_bytes"], 0.3 * told["estimated_bytes"], told)
