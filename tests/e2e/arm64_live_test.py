@@ -165,8 +165,8 @@ sleep 3
 {oracle} $pid il-maps >/out/images.{mode}
 end
 """
-# Allocations of a program in a time that it is told to, and says afterwards. --hook-budget 0: a trap in an emulated processor costs many times
-# what it costs elsewhere, and what is measured here is not what was estimated for the time in which probes are detached.
+# Allocations of a program in a time that it is told to, and says afterwards. A trap in an emulated processor costs many times what it costs
+# elsewhere, so most are recorded without a limit.
 ALLOCATIONS = """
 converse {name} ^ready env {settings} {program} {rate}
 observe "allocations of process" record --event alloc --hook-budget {budget} --output /out/{name}.folded --stats /out/{name}.stats

@@ -35,10 +35,13 @@ std::string Json(const AllocationSummary& summary, const Account& account) {
   // Probes give estimates of the events that they do not see. Events are seen or lost.
   if (const auto lost = account.events.find("lost"); lost != account.events.end()) {
     json["bytes_seen"] = summary.bytes;
+    json["bytes_counted"] = 0;
     json["events_lost"] = lost->second;
   } else {
-    const auto seen = account.allocations.find("bytes");
-    json["bytes_seen"] = seen == account.allocations.end() ? uint64_t{0} : seen->second;
+    for (const auto& [key, name] : {std::pair("bytes_seen", "bytes"), std::pair("bytes_counted", "counted_bytes")}) {
+      const auto found = account.allocations.find(name);
+      json[key] = found == account.allocations.end() ? uint64_t{0} : found->second;
+    }
   }
   json["types"] = Rows(summary.types);
   json["methods"] = Rows(summary.methods);

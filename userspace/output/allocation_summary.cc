@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "output/seen_share.h"
 #include "output/summary.h"
 
 namespace clrsampler {
@@ -29,18 +30,13 @@ uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name
 // The share of it that was seen, and where the rest is known from.
 std::string SeenText(const Account& account) {
   if (CountOf(account.events, "lost") > 0) return "more were, since events were lost";
-  const uint64_t seen = CountOf(account.allocations, "bytes"), told = CountOf(account.allocations, "estimated_bytes"),
-                 counted = CountOf(account.allocations, "counted_bytes");
-  if (told <= seen) return "every 100 KB of them was seen";
-  const double percent = 100.0 / static_cast<double>(told);
-  const uint64_t rest = told - std::min(told, seen + counted);
-  std::string text = absl::StrFormat("%.0f %% of them were seen", percent * static_cast<double>(seen));
-  if (counted > 0) {
-    absl::StrAppendFormat(&text, ", %.0f %% were counted by the runtime", percent * static_cast<double>(counted));
-  }
-  if (rest > told / 200) {
-    absl::StrAppendFormat(&text, ", %.0f %% are estimated by CPU time", percent * static_cast<double>(rest));
-  }
+  const SeenShare share =
+      SeenShareOf(CountOf(account.allocations, "estimated_bytes"), CountOf(account.allocations, "bytes"),
+                  CountOf(account.allocations, "counted_bytes"));
+  if (share.all()) return "every 100 KB of them was seen";
+  std::string text = absl::StrFormat("%.0f %% of them were seen", share.seen);
+  if (share.counted > 0) absl::StrAppendFormat(&text, ", %.0f %% were counted by the runtime", share.counted);
+  if (share.estimated > 0) absl::StrAppendFormat(&text, ", %.0f %% are estimated by CPU time", share.estimated);
   return text + ": the probes rest where they would cost more than --hook-budget";
 }
 

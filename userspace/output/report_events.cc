@@ -11,6 +11,7 @@
 #include "output/account_numbers.h"
 #include "output/exception_summary.h"
 #include "output/own_methods.h"
+#include "output/seen_share.h"
 #include "output/share.h"
 #include "output/wait_parts.h"
 #include "output/wanted_weights.h"
@@ -31,14 +32,13 @@ double Rate(double amount, double seconds) { return seconds > 0 ? amount / secon
 // The share of it that probes saw, and where the rest is known from. Empty: all, or the file does not say.
 std::string SeenText(const ProfileModel& model, const char* group, const char* seen_key, const char* estimated_key) {
   const AccountNumbers account(model);
-  const uint64_t seen = account.Count(group, seen_key), estimated = account.Count(group, estimated_key),
-                 counted = account.Count(group, "counted_bytes");
-  if (estimated <= seen) return "";
-  const double percent = 100.0 / static_cast<double>(estimated);
-  const std::string saw = absl::StrFormat("Probes saw %.0f %% of that", percent * static_cast<double>(seen));
-  if (counted == 0) return saw + "; the rest is estimated by CPU time.";
-  return absl::StrFormat("%s, and the runtime counted %.0f %%. The rest is estimated by CPU time.", saw,
-                         percent * static_cast<double>(counted));
+  const SeenShare share = SeenShareOf(account.Count(group, estimated_key), account.Count(group, seen_key),
+                                      account.Count(group, "counted_bytes"));
+  if (share.all()) return "";
+  std::string text = absl::StrFormat("Probes saw %.0f %% of that", share.seen);
+  if (share.counted > 0) absl::StrAppendFormat(&text, ", and the runtime counted %.0f %%", share.counted);
+  if (share.estimated > 0) absl::StrAppend(&text, "; the rest is estimated by CPU time");
+  return text + ".";
 }
 
 void Say(const std::string& sentence, ReportTable& table) {

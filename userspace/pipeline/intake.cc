@@ -50,8 +50,16 @@ void Intake::TakeEvent(SideBandEvent event) {
   ++news_;
   if (event.kind == SideBandKind::kComm && event.exec) parts_.table.AnnounceExec(event.pid, event.time);
   if (event.kind == SideBandKind::kMmap) parts_.table.AnnounceMapping(event.pid, MappingOf(event), event.time);
+  if (parts_.hooks != nullptr) NoteThread(event);
   const MonotonicTime time = event.time;
   queue_.Push(time, HeldItem(std::move(event)));
+}
+
+void Intake::NoteThread(const SideBandEvent& event) {
+  const bool begins = event.kind == SideBandKind::kFork && event.pid == event.parent_pid;
+  if (!begins && event.kind != SideBandKind::kExit) return;
+  const Process* const process = parts_.table.Find(event.pid);
+  if (process != nullptr) parts_.hooks->NoteThread(process->key, event.tid, !begins);
 }
 
 void Intake::TakeRecord(std::span<const std::byte> record) {

@@ -102,6 +102,7 @@ class Intake {
   static size_t BytesOf(const HeldSample& sample) { return sample.record.size() * sizeof(uint64_t); }
 
   void TakeEvent(SideBandEvent event);
+  void NoteThread(const SideBandEvent& event);
   void TakeRecord(std::span<const std::byte> record);
   void TakeStack(std::span<const std::byte> record);
   void TakeThread(std::span<const std::byte> record);

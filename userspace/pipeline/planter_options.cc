@@ -34,7 +34,10 @@ HookPlanterOptions PlanterOptionsFor(const RuntimeEvents& events, RunParts& part
         parts.tape, [tgid] { return ProcessCpuNs(tgid); }, "cpu time ", tgid);
   };
   options.allocated_bytes = [&parts](ProcessKey key) -> std::optional<ThreadCounts> {
-    RuntimeMemory* const runtime = parts.sources.memory->RuntimeOf(key);
+    // Reads that may wait take a worker each, and a hostile file system could make each of thousands wait.
+    const bool may_wait = Taped(
+        parts.tape, [&] { return parts.broker->MemoryMayWait("/proc", key.tgid); }, "memory may wait ", key.tgid);
+    RuntimeMemory* const runtime = may_wait ? nullptr : parts.sources.memory->RuntimeOf(key);
     return runtime == nullptr ? std::nullopt : ReadAllocatedBytes(*runtime);
   };
   options.began = parts.clock.Now();

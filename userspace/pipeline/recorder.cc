@@ -19,10 +19,10 @@
 #include "os/tape_answer.h"
 #include "pipeline/dotnet_hint.h"
 #include "pipeline/loop_pace.h"
-#include "pipeline/planter_options.h"
 #include "pipeline/process_events.h"
 #include "pipeline/run_parts.h"
 #include "pipeline/run_session.h"
+#include "pipeline/runtime_watch_options.h"
 #include "pipeline/sample_handler.h"
 #include "pipeline/serve_session.h"
 #include "process/file_broker.h"
@@ -90,7 +90,6 @@ class RecorderImpl : public Recorder {
     return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
   }
   absl::Status OpenCapture();
-  void StartHooks();
   bool Finished(MonotonicTime now) const;
   LoopPace::Inputs PaceInputs(MonotonicTime now);
   RecordProgress Progress(MonotonicTime now) const;
@@ -104,8 +103,6 @@ class RecorderImpl : public Recorder {
   Process& ProcessOf(const auto& event) { return parts_.table.FindOrScan(event.tgid, event.process_start_ns); }
   void SumUpWaits(ProcessKey key);
   void HandleEvent(const SideBandEvent& event);
-  void TakePause(const ObservedPause& observed);
-  void TakeCompilation(ProcessKey process, const NamedCompilation& compilation);
   void Retire(MonotonicTime before);
   void Forget(ProcessKey key);
   void End();
@@ -148,7 +145,10 @@ absl::Status RecorderImpl::Init() {
   RETURN_IF_ERROR(parts_.targets.Check());
   if (parts_.tape == nullptr) RETURN_IF_ERROR(parts_.perf_maps.Start());
   RETURN_IF_ERROR(OpenCapture());
-  if (EventsFor(options).any()) StartHooks();
+  if (EventsFor(options).any()) {
+    parts_.hooks.emplace(RuntimeWatchOptionsFor(parts_, *session_), parts_.runtimes, parts_.images, parts_.notices,
+                         parts_.symbolizer, parts_.frames, parts_.clock);
+  }
   if (HasWaits(options)) {
     parts_.waits.emplace([this](const ObservedWait& wait) { session_->sink().AddWait(wait); }, parts_.frames);
   }
@@ -179,47 +179,6 @@ absl::Status RecorderImpl::Init() {
   for (const uint32_t pid : likely) parts_.Prepare(pid);
   if (parts_.targets.command_pid() != 0) parts_.table.FindOrScan(parts_.targets.command_pid(), 0);
   return absl::OkStatus();
-}
-
-void RecorderImpl::StartHooks() {
-  const RecordOptions& record = parts_.options;
-  const RuntimeEvents events = EventsFor(record);
-  RuntimeWatchOptions options;
-  options.hooks = PlanterOptionsFor(events, parts_);
-  options.roles = events.roles;
-  options.jit_stacks = events.compilation_stacks;
-  options.names = record.names;
-  options.on_pause = [this](const ObservedPause& observed) { TakePause(observed); };
-  options.on_event = record.on_runtime_event;
-  options.on_collection = [this](ProcessKey key, const GcDone& done) {
-    if (session_->SelectsKey(key)) session_->sink().AddCollection(key, done);
-  };
-  if (record.on_compilation || session_->wants_compilations()) {
-    options.jit.on_compilation = [this](ProcessKey process, const NamedCompilation& compilation) {
-      TakeCompilation(process, compilation);
-    };
-  }
-  options.jit.on_stack = [this](const Process& process, std::span<const FrameId> frames, uint64_t own_ns) {
-    if (session_->Selects(process)) session_->sink().AddCompiledStack(process, frames, own_ns);
-  };
-  options.allocations.on_allocation = [this](const ObservedAllocation& allocation) {
-    if (session_->SelectsKey(allocation.process)) session_->sink().AddAllocation(allocation);
-  };
-  options.allocations.type_frame = [this](const Process& process, uint64_t method_table) {
-    return parts_.sources.memory->TypeFrame(process, method_table);
-  };
-  options.on_allocation_factor = [this](ProcessKey key, double factor) {
-    session_->sink().ScaleAllocations(key, factor);
-  };
-  options.exceptions.on_exception = [this](const ObservedException& exception) {
-    session_->sink().AddException(exception);
-  };
-  options.exceptions.type_frame = options.allocations.type_frame;
-  options.on_exception_factor = [this](ProcessKey key, double factor) {
-    session_->sink().ScaleExceptions(key, factor);
-  };
-  parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.symbolizer,
-                       parts_.frames, parts_.clock);
 }
 
 absl::Status RecorderImpl::Run(const std::function<void(const RecordProgress&)>& progress) {
@@ -424,27 +383,11 @@ void RecorderImpl::HandleEvent(const SideBandEvent& event) {
   }
 }
 
-void RecorderImpl::TakePause(const ObservedPause& observed) {
-  if (parts_.waits) {
-    parts_.waits->NotePause(observed.process, observed.pause.requested,
-                            observed.pause.resumed.value_or(observed.pause.resume_begun));
-  }
-  if (!session_->SelectsKey(observed.process)) return;
-  const uint64_t written = session_->sink().AddPause(observed);
-  parts_.account.samples_written += written;
-  parts_.account.samples_set_aside -= written;
-  if (parts_.options.on_pause) parts_.options.on_pause(observed);
-}
-
-void RecorderImpl::TakeCompilation(ProcessKey process, const NamedCompilation& compilation) {
-  if (!session_->SelectsKey(process)) return;
-  session_->sink().AddCompilation(process, compilation);
-  if (parts_.options.on_compilation) parts_.options.on_compilation(compilation);
-}
-
 void RecorderImpl::Retire(MonotonicTime before) {
   parts_.table.ForEach([&](Process& process) {
-    if (process.exited < before) session_->Describe(process);
+    if (process.exited >= before) return;
+    if (parts_.hooks) parts_.hooks->EndAllocations(process.key);
+    session_->Describe(process);
   });
   for (const ProcessKey key : parts_.table.Retire(before)) {
     // Work that was still under way belongs to the process before it has ended.

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_PIPELINE_RUN_PROFILE_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
 
 #include "absl/strings/string_view.h"
@@ -94,8 +95,8 @@ class RunProfile : public SampleSink {
     uint32_t tid = 0;
   };
   struct Weighted {
-    std::vector<WeightedSample> samples;              // where each is kept
-    absl::flat_hash_map<StackId, uint64_t> by_stack;  // else
+    std::vector<WeightedSample> samples;   // where each is kept
+    std::map<StackId, uint64_t> by_stack;  // else; in order, so that a replay rounds alike
   };
   absl::flat_hash_map<ProcessKey, Weighted> weighted_;
   absl::flat_hash_map<ProcessKey, WaitSums> waits_;

@@ -74,13 +74,13 @@ bool SampleHandler::HandleEvent(const Process& process, const wire_cpu_sample& s
                                 std::span<const FrameId> frames) {
   switch (sample.header.kind) {
     case WIRE_COMPILED_STACK:
-      parts_.hooks->CompiledStack(process, sample, frames);
+      if (parts_.hooks != nullptr) parts_.hooks->CompiledStack(process, sample, frames);
       return true;
     case WIRE_ALLOCATION_STACK:
-      parts_.hooks->AllocationStack(process, sample, frames);
+      if (parts_.hooks != nullptr) parts_.hooks->AllocationStack(process, sample, frames);
       return true;
     case WIRE_EXCEPTION_STACK:
-      parts_.hooks->ExceptionStack(process, sample, frames);
+      if (parts_.hooks != nullptr) parts_.hooks->ExceptionStack(process, sample, frames);
       return true;
     case WIRE_THREAD_STACK:
       if (parts_.thread_creations != nullptr) parts_.thread_creations->HandleStack(process.key, sample, frames);

@@ -53,7 +53,7 @@ struct ProcessCounts {
   std::array<uint64_t, 3> collections{};  // that ended, by generation; background ones among them
   uint64_t background_collections = 0;
   uint64_t compilations = 0, compile_ns = 0;  // alone, without others that were compiled for their sake meanwhile
-  uint64_t allocated_bytes = 0;               // what was not seen is estimated (docs/allocations.md)
+  uint64_t allocated_bytes = 0;               // seen, counted or estimated (docs/allocations.md)
   WaitTimes waits;                            // all 0 where nobody asked for waits
 };
 

@@ -107,18 +107,23 @@ void AllocationWatch::GiveWithoutStack(ProcessKey key, MonotonicTime time, uint6
   callbacks_.on_allocation({key, frames, time, 0, bytes});
 }
 
-std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey key) {
+std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey key, bool ends) {
   main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return Stretch();
   ProcessState& state = found->second;
-  if (state.given_bytes == 0 && state.seen_bytes > 0) return std::nullopt;
-  Stretch stretch{state.seen_hits, state.seen_bytes, 1};
-  if (state.given_bytes > 0) {
-    stretch.factor = static_cast<double>(state.seen_bytes) / static_cast<double>(state.given_bytes);
-  }
+  const bool has_stacks = state.given_bytes > 0;
+  if (!has_stacks && state.seen_bytes > 0 && !ends) return std::nullopt;
+  Stretch stretch{state.seen_hits, state.seen_bytes, 1, has_stacks};
+  if (has_stacks) stretch.factor = static_cast<double>(state.seen_bytes) / static_cast<double>(state.given_bytes);
   state.seen_hits = state.seen_bytes = state.given_bytes = 0;
   return stretch;
+}
+
+std::vector<ProcessKey> AllocationWatch::processes() const {
+  std::vector<ProcessKey> keys;
+  for (const auto& [key, state] : states_) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace clrsampler

@@ -78,7 +78,7 @@ class AllocationWatch {
 
   // Gives away what still waits for its type.
   void GiveWaiting(ProcessKey key);
-  // Gives bytes that no stack stands for, in the process's last stretch.
+  // Gives bytes that no stack stands for.
   void GiveWithoutStack(ProcessKey key, MonotonicTime time, uint64_t bytes);
   // Its program is over, and all that waited is given away.
   void End(ProcessKey key) { states_.erase(key); }
@@ -88,9 +88,12 @@ class AllocationWatch {
     uint64_t hits = 0;   // of events that count
     uint64_t bytes = 0;  // of these
     double factor = 1;   // what all its stacks must be multiplied with so that they come to `bytes`
+    bool has_stacks = false;
   };
-  // nullopt: no stack was given for what was allocated. It stays for the next call.
-  std::optional<Stretch> TakeStretch(ProcessKey key);
+  // nullopt: no stack was given for what was allocated. It stays for the next call, unless the process `ends`.
+  std::optional<Stretch> TakeStretch(ProcessKey key, bool ends = false);
+  // Those that events have come from.
+  std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }
 
  private:
@@ -109,7 +112,7 @@ class AllocationWatch {
     uint64_t seen_bytes = 0;   // of events that count, with what was summed up between them
     uint64_t given_bytes = 0;  // of stacks
 
-    absl::flat_hash_map<uint32_t, Waiting> waiting;  // by thread
+    std::map<uint32_t, Waiting> waiting;  // by thread
   };
 
   void Give(ProcessKey key, ProcessState& state, uint32_t tid, Waiting& waiting);

@@ -93,7 +93,7 @@ class ExceptionWatch {
   struct ProcessState {
     uint64_t thrown = 0, not_sent = 0;
     absl::flat_hash_map<FrameId, uint64_t> rethrown;
-    absl::flat_hash_map<uint32_t, Waiting> waiting;  // for its stack, by thread
+    std::map<uint32_t, Waiting> waiting;  // for its stack, by thread
   };
 
   // `frames`: without the type; empty: its stack was not taken.

@@ -9,16 +9,18 @@
 #define CLRSAMPLER_RUNTIME_EVENTS_HOOK_COVERAGE_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "os/clock.h"
 
 namespace clrsampler {
 
-// Each thread's own count of its work so far. The key is one that only this thread has.
+// Each thread's own count of its work so far, by the kernel's id of the thread.
 using ThreadCounts = absl::flat_hash_map<uint64_t, uint64_t>;
 
 class HookCoverage {
@@ -45,22 +47,49 @@ class HookCoverage {
   }
   void Note(MonotonicTime now, std::optional<uint64_t> cpu_ns) { Note(complete_, now, cpu_ns); }
 
-  // The counts of the threads at the last Note; nullopt: not known. To be told of whenever the probes have gone
-  // or are back, and before Take while they are gone. Where it is never told of, CPU time is the measure.
+  // Counts of threads are for the time without probes. Each call is about the moment of the last Note. There is one
+  // whenever the probes have gone or are back, and before Take while they are gone. Where there never is one, CPU time
+  // is the measure.
+  //
+  // nullopt: they can't be read. CPU time is the measure of the time since the last counts.
   void NoteCounts(std::optional<ThreadCounts> counts) {
-    const std::optional<uint64_t> grown = counts_ && counts ? Growth(*counts_, *counts) : std::nullopt;
-    if (grown && *grown / kMostEachNs <= open_wall_ns_) {
-      counted_ += *grown;
-    } else {
-      uncounted_cpu_ns_ += open_cpu_ns_;
-    }
-    open_cpu_ns_ = open_wall_ns_ = 0;
+    failed_in_a_row_ = counts ? 0 : failed_in_a_row_ + 1;
+    const std::optional<uint64_t> grown =
+        counts_ && counts && !thread_came_and_went_ ? Growth(*counts_, *counts) : std::nullopt;
+    CountOpenTime(grown && *grown / kMostEachNs <= open_wall_ns_ ? grown : std::nullopt);
     counts_ = complete_ ? std::nullopt : std::move(counts);
-    counts_due_.ns = last_.ns + std::max(kCountsNs, (counts_ ? counts_->size() : kThreadsUnknown) * kCountNsEach);
+    counts_due_.ns = last_.ns + (failed_in_a_row_ == 0 ? kCountsNs : kAgainNs << std::min(failed_in_a_row_ - 1, 6));
   }
-  // Whether it is time to tell again of them: the less often, the more threads there are. The later, the more is lost
-  // with a thread that ends.
-  bool CountsAreDue() const { return begun_ && !complete_ && last_ >= counts_due_; }
+  // They were not read now, as that costs too much.
+  void SkipCounts() {
+    CountOpenTime(std::nullopt);
+    counts_.reset();
+  }
+  // Whether they must be what they were, since no thread has run.
+  bool CountsAreUnchanged() const { return counts_ && open_cpu_ns_ == 0; }
+  void NoteUnchangedCounts() {
+    CountOpenTime(0);
+    if (complete_) counts_.reset();
+    counts_due_.ns = last_.ns + kCountsNs;
+  }
+  // When they are to be read again. A thread that ends takes its count with it, so this is often.
+  std::optional<MonotonicTime> counts_due() const {
+    return begun_ && !complete_ ? std::optional(counts_due_) : std::nullopt;
+  }
+  // Whether they could not be read a short time ago.
+  bool CountsFailed() const { return failed_in_a_row_ > 0 && last_ < counts_due_; }
+
+  // A thread that begins and ends between two counts is in neither of them. Both are told a moment late: that may
+  // spoil the counts of the next time instead.
+  void NoteThreadBegan(uint32_t tid) {
+    if (!counts_) return;
+    if (fresh_threads_.size() == kMostFreshThreads) {
+      thread_came_and_went_ = true;
+    } else {
+      fresh_threads_.insert(tid);
+    }
+  }
+  void NoteThreadEnded(uint32_t tid) { thread_came_and_went_ |= fresh_threads_.contains(tid); }
 
   bool begun() const { return begun_; }
   bool complete() const { return complete_; }
@@ -102,8 +131,21 @@ class HookCoverage {
     return whole == 0 || part == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
   }
 
-  // A thread takes 5 us to read, so this is half a percent of a CPU at most.
-  static constexpr uint64_t kCountsNs = 20'000'000, kCountNsEach = 1'000'000, kThreadsUnknown = 1000;
+  // The time without probes since the last counts is over. nullopt: nobody knows how much the counts grew in it.
+  void CountOpenTime(std::optional<uint64_t> grown) {
+    if (grown) {
+      counted_ += *grown;
+    } else {
+      uncounted_cpu_ns_ += open_cpu_ns_;
+    }
+    open_cpu_ns_ = open_wall_ns_ = 0;
+    thread_came_and_went_ = false;
+    fresh_threads_.clear();
+  }
+
+  static constexpr uint64_t kCountsNs = 20'000'000;
+  static constexpr uint64_t kAgainNs = 1'000'000'000;  // after they could not be read; it doubles up to a minute
+  static constexpr size_t kMostFreshThreads = 1024;
 
   // A collection takes back what a thread was given and has not used: some KB up to 256 KB.
   static constexpr uint64_t kTakenBack = 1 << 20;
@@ -133,6 +175,9 @@ class HookCoverage {
   std::optional<ThreadCounts> counts_;  // where the probes went, or later
   uint64_t counted_ = 0;                // by threads, without probes
   MonotonicTime counts_due_ = MonotonicTime::Min();
+  int failed_in_a_row_ = 0;
+  absl::flat_hash_set<uint32_t> fresh_threads_;  // since the last counts
+  bool thread_came_and_went_ = false;            // since then
 };
 
 }  // namespace clrsampler

@@ -63,6 +63,10 @@ void HookPlanter::HookRuntimeOf(const Process& process) {
     state.has_other_runtime = false;
     limiter_.Forget(process.key);
   }
+  if (options_.selects != nullptr) {
+    const bool hooked = std::ranges::any_of(state.hooked, [](const auto& its) { return its != nullptr; });
+    state.selected = hooked && options_.selects(process);
+  }
   const auto lacks = [&](HookPart part) { return Wants(part) && state.hooked[IndexOf(part)] == nullptr; };
   if (std::ranges::none_of(kHookParts, lacks)) return;
   if (!state.look.Due(process.mappings, clock_)) return;
@@ -386,7 +390,8 @@ void HookPlanter::ChargeOthers(MonotonicTime now) {
     const HookPart part = kHookParts[other.who.part];
     if (fresh == 0 || !limiter_.SpendOther(other.who.tgid, part, now, CostNs(part, fresh, nullptr))) continue;
     ForEachPlanted([&](Hooked& hooked, HookPart its) {
-      if (its == part) Detach(hooked, part, other.who.tgid, now);
+      // As in Tick, counts and CPU time must end at the same moment.
+      if (its == part) Detach(hooked, part, other.who.tgid, IsEstimated(part) ? clock_.Now() : now);
     });
   }
   hits_of_others_ = std::move(hits);
@@ -430,7 +435,7 @@ void HookPlanter::Tick(MonotonicTime now) {
   for (const HookPart part : kHookParts) {
     if (IsEstimated(part) && Wants(part)) NoteCoverage(nullptr, part, now);
   }
-  NoteCountsDue();
+  NoteCountsDue(now);
   ForEachPlanted([&](Hooked& hooked, HookPart part) {
     // The counts and the CPU time that they are counted for must end at the same moment, and `now` has passed.
     if (const uint32_t cause = std::exchange(hooked.exhausted_by, 0); cause != 0) {

@@ -61,6 +61,8 @@ struct HookPlanterOptions {
   std::function<std::optional<uint64_t>(uint32_t tgid)> process_cpu_ns;
   // Bytes that the threads of a process have allocated, as the runtime counts them; nullopt: that can't be read.
   std::function<std::optional<ThreadCounts>(ProcessKey)> allocated_bytes;
+  // Whether what probes of estimated parts don't see in the process is of interest; empty: of all.
+  std::function<bool(const Process&)> selects;
   Tape* tape = nullptr;  // has the answers where there is one
 
   bool Wants(HookPart part) const {
@@ -118,8 +120,10 @@ class HookPlanter {
 
   // Types of objects that were allocated before this are not known; Max: none is.
   MonotonicTime SeesTypesSince(ProcessKey key) const;
-  // Counts the unseen up to this moment, for the next TakeWhole. To be called before that, or when what it is of ends.
+  // Counts the unseen up to this moment, for the next TakeWhole. To be called before that, and when sampling ends.
   void NoteUnseen();
+  // A thread of the process begins or ends.
+  void NoteThread(ProcessKey key, uint32_t tid, bool ends);
   // All that hooks of an estimated part would have counted: they have seen `seen` in so many hits, since the last call.
   // `ends`: there is no next one.
   HookCoverage::Whole TakeWhole(ProcessKey key, HookPart part, uint64_t seen, uint64_t hits, bool ends);
@@ -171,6 +175,7 @@ class HookPlanter {
     MappingsPace look;
     uint32_t exec_count = 0;
     std::array<std::shared_ptr<Hooked>, kHookParts.size()> hooked;
+    bool selected = true;            // HookPlanterOptions::selects
     bool has_other_runtime = false;  // than the one beside the collector whose suspensions are noted
     std::array<HookCoverage, kHookParts.size()> coverage;  // of estimated parts
   };
@@ -207,8 +212,9 @@ class HookPlanter {
   void NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now);
   template <typename Predicate>
   void NoteCounts(HookPart part, Predicate&& is_wanted);  // (const HookCoverage&, const Hooked* of the process)
+  void ReadCounts(ProcessKey key, HookCoverage& coverage);
   void NoteCountsOf(const Hooked& hooked, HookPart part);
-  void NoteCountsDue();
+  void NoteCountsDue(MonotonicTime now);
   void ChargeOthers(MonotonicTime now);
   void TakeMeasured();
   // `hooked`: whose hits they are; nullptr: not known.
@@ -227,6 +233,7 @@ class HookPlanter {
   HookPlanterCounters counters_;
   std::vector<Detached> detached_;
   MonotonicTime last_tick_ = MonotonicTime::Min(), others_asked_ = MonotonicTime::Min();
+  MonotonicTime counts_paid_ = MonotonicTime::Min();  // what was spent on reading counts is made up for by then
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint64_t> hits_of_others_;  // at the last look, by wire_hook_other
   uint64_t hits_ = 0;                                                            // until the trap is measured
   uint64_t trap_ns_;

@@ -1,4 +1,5 @@
 // The work that probes of estimated parts do not see, as they are detached.
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -7,14 +8,33 @@
 
 namespace clrsampler {
 
+namespace {
+
+// Reading counts takes half a percent of a CPU at most, for all processes. It may take 5 ms of that in advance, where
+// probes have just gone or are back.
+constexpr uint64_t kCountsShare = 200, kMostCountsDebtNs = 1'000'000'000;
+
+}  // namespace
+
+void HookPlanter::ReadCounts(ProcessKey key, HookCoverage& coverage) {
+  if (coverage.CountsAreUnchanged()) return coverage.NoteUnchangedCounts();
+  const MonotonicTime begin = clock_.Now();
+  if (coverage.CountsFailed() || counts_paid_.ns > begin.ns + kMostCountsDebtNs) return coverage.SkipCounts();
+  std::optional<ThreadCounts> counts = options_.allocated_bytes(key);
+  const uint64_t took_ns = clock_.Now().ns - begin.ns;
+  counts_paid_.ns = std::max(counts_paid_.ns, begin.ns) + took_ns * kCountsShare;
+  coverage.NoteCounts(std::move(counts));
+}
+
 // Reads the counts of threads in processes that `is_wanted` holds for. Nobody counts what exceptions do.
 template <typename Predicate>
 void HookPlanter::NoteCounts(HookPart part, Predicate&& is_wanted) {
   if (part != HookPart::kAllocations || options_.allocated_bytes == nullptr) return;
   for (auto& [key, state] : states_) {
     HookCoverage& coverage = state.coverage[IndexOf(part)];
-    if (!coverage.begun() || !is_wanted(coverage, state.hooked[IndexOf(part)].get())) continue;
-    coverage.NoteCounts(options_.allocated_bytes(key));
+    if (!state.selected || !coverage.begun()) continue;
+    if (!is_wanted(coverage, state.hooked[IndexOf(part)].get())) continue;
+    ReadCounts(key, coverage);
   }
 }
 
@@ -51,14 +71,33 @@ void HookPlanter::NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTim
   for (auto& [key, state] : states_) {
     const Hooked* its = state.hooked[IndexOf(part)].get();
     if (its == nullptr || its->set == nullptr || (hooked != nullptr && its != hooked)) continue;
+    if (!state.selected) continue;
     const bool complete = its->set->planted() && !its->set->detached();
     state.coverage[IndexOf(part)].Note(complete, now, options_.process_cpu_ns(key.tgid));
   }
 }
 
-void HookPlanter::NoteCountsDue() {
-  NoteCounts(HookPart::kAllocations,
-             [](const HookCoverage& coverage, const Hooked*) { return coverage.CountsAreDue(); });
+// Those that have waited longest come first, as not all may have their turn.
+void HookPlanter::NoteCountsDue(MonotonicTime now) {
+  if (options_.allocated_bytes == nullptr) return;
+  std::vector<std::pair<MonotonicTime, ProcessKey>> due;
+  for (const auto& [key, state] : states_) {
+    const std::optional<MonotonicTime> at = state.coverage[IndexOf(HookPart::kAllocations)].counts_due();
+    if (state.selected && at && *at <= now) due.emplace_back(*at, key);
+  }
+  std::ranges::sort(due, {}, [](const auto& one) { return std::make_pair(one.first, one.second.incarnation); });
+  for (const auto& [at, key] : due) {
+    if (counts_paid_ > now) return;
+    ReadCounts(key, states_.Find(key)->coverage[IndexOf(HookPart::kAllocations)]);
+  }
+}
+
+void HookPlanter::NoteThread(ProcessKey key, uint32_t tid, bool ends) {
+  main_loop_.Check();
+  ProcessState* const state = states_.Find(key);
+  if (state == nullptr) return;
+  HookCoverage& coverage = state->coverage[IndexOf(HookPart::kAllocations)];
+  ends ? coverage.NoteThreadEnded(tid) : coverage.NoteThreadBegan(tid);
 }
 
 void HookPlanter::NoteCountsOf(const Hooked& hooked, HookPart part) {

@@ -6,11 +6,18 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace clrsampler {
 namespace {
+
+// One that does not depend on the run, so that a replay writes the same text.
+std::vector<ProcessKey> InOrder(std::vector<ProcessKey> keys) {
+  std::ranges::sort(keys, {}, &ProcessKey::incarnation);
+  return keys;
+}
 
 // nullopt: of no meaning here.
 std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
@@ -100,8 +107,13 @@ bool RuntimeWatch::Admit(const Process& process, HookPart part, MonotonicTime ti
   return admitted;
 }
 
+void RuntimeWatch::NoteThread(ProcessKey key, uint32_t tid, bool ends) {
+  if (options_.hooks.allocations) planter_.NoteThread(key, tid, ends);
+}
+
 void RuntimeWatch::Tick(MonotonicTime now) {
   main_loop_.Check();
+  ticked_ = now;
   planter_.Tick(now);
   NoteRested(now, nullptr);
 }
@@ -283,13 +295,28 @@ void RuntimeWatch::DropBefore(MonotonicTime time) {
 }
 
 void RuntimeWatch::PublishAllocationFactor(ProcessKey key, bool ends) {
-  const std::optional<AllocationWatch::Stretch> stretch = allocations_.TakeStretch(key);
+  const std::optional<AllocationWatch::Stretch> stretch = allocations_.TakeStretch(key, ends);
   if (!stretch) return;
   const HookCoverage::Whole whole =
       planter_.TakeWhole(key, HookPart::kAllocations, stretch->bytes, stretch->hits, ends);
-  estimated_bytes_ += whole.factor * static_cast<double>(stretch->bytes) + static_cast<double>(whole.without_stack);
-  if (whole.without_stack > 0) allocations_.GiveWithoutStack(key, newest_, whole.without_stack);
+  const double seen = whole.factor * static_cast<double>(stretch->bytes);
+  estimated_bytes_ += seen + static_cast<double>(whole.without_stack);
   options_.on_allocation_factor(key, whole.factor * stretch->factor);
+  // These are no part of what the factor is for, so they have one of their own.
+  const uint64_t without_stack = whole.without_stack + (stretch->has_stacks ? 0 : static_cast<uint64_t>(seen));
+  if (without_stack == 0) return;
+  allocations_.GiveWithoutStack(key, std::max(newest_, ticked_), without_stack);
+  options_.on_allocation_factor(key, 1);
+}
+
+// Probes that are planted for one process see others, which have no coverage before they are looked at.
+std::vector<ProcessKey> RuntimeWatch::AllocatingProcesses() const {
+  std::vector<ProcessKey> keys = planter_.ProcessesWith(HookPart::kAllocations);
+  const absl::flat_hash_set<ProcessKey> known(keys.begin(), keys.end());
+  for (const ProcessKey key : allocations_.processes()) {
+    if (!known.contains(key)) keys.push_back(key);
+  }
+  return InOrder(std::move(keys));
 }
 
 void RuntimeWatch::StopsSampling() {
@@ -301,7 +328,14 @@ void RuntimeWatch::PublishAllocationFactors() {
   main_loop_.Check();
   if (!options_.hooks.allocations) return;
   planter_.NoteUnseen();
-  for (const ProcessKey key : planter_.ProcessesWith(HookPart::kAllocations)) PublishAllocationFactor(key, false);
+  for (const ProcessKey key : AllocatingProcesses()) PublishAllocationFactor(key, false);
+}
+
+void RuntimeWatch::EndAllocations(ProcessKey key) {
+  main_loop_.Check();
+  if (!options_.hooks.allocations) return;
+  allocations_.GiveWaiting(key);
+  PublishAllocationFactor(key, true);
 }
 
 void RuntimeWatch::PublishExceptionFactor(ProcessKey key) {
@@ -323,11 +357,8 @@ void RuntimeWatch::End(ProcessKey key) {
     PublishExceptionFactor(key);
     exceptions_.End(key);
   }
-  if (options_.hooks.allocations) {
-    allocations_.GiveWaiting(key);
-    PublishAllocationFactor(key, true);
-    allocations_.End(key);
-  }
+  EndAllocations(key);
+  allocations_.End(key);
   pauses_.End(key);
   jit_.End(key);
   for (const HookPart part : kHookParts) cuts_.erase({key, part});
@@ -337,11 +368,8 @@ void RuntimeWatch::Finish() {
   main_loop_.Check();
   pauses_.Finish();
   jit_.Finish();
-  for (const ProcessKey key : planter_.ProcessesWith(HookPart::kAllocations)) {
-    allocations_.GiveWaiting(key);
-    PublishAllocationFactor(key, true);
-  }
-  for (const ProcessKey key : exceptions_.processes()) {
+  for (const ProcessKey key : AllocatingProcesses()) EndAllocations(key);
+  for (const ProcessKey key : InOrder(exceptions_.processes())) {
     exceptions_.GiveWaiting(key);
     PublishExceptionFactor(key);
   }

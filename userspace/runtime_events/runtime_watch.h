@@ -63,6 +63,8 @@ class RuntimeWatch {
   // To be called often: plants hooks when a runtime has shown up in the process.
   void HookRuntimeOf(const Process& process) { planter_.HookRuntimeOf(process); }
   void Tick(MonotonicTime now);
+  // HookPlanter::NoteThread.
+  void NoteThread(ProcessKey key, uint32_t tid, bool ends);
   absl::Status CheckSuspensions(ProcessKey key) const { return planter_.CheckSuspensions(key); }
   absl::Status CheckCompilations(ProcessKey key) const { return planter_.CheckCompilations(key); }
   absl::Status CheckAllocations(ProcessKey key) const { return planter_.CheckAllocations(key); }
@@ -108,6 +110,8 @@ class RuntimeWatch {
 
   // Nothing from before this time will be asked.
   void DropBefore(MonotonicTime time);
+  // Gives away all allocations of a process that has ended, while it still is in the table of processes.
+  void EndAllocations(ProcessKey key);
   // Its program is over. All that waits is given away, so names must still be known.
   void End(ProcessKey key);
   // Sampling ends now. Finish is called once what came before has been handled.
@@ -142,6 +146,7 @@ class RuntimeWatch {
   // that had its share; nullptr: one that is not recorded.
   void NoteRested(MonotonicTime time, const Process* cause);
   void CutAt(ProcessKey key, MonotonicTime time);
+  std::vector<ProcessKey> AllocatingProcesses() const;
   void PublishAllocationFactor(ProcessKey key, bool ends);
   void PublishExceptionFactor(ProcessKey key);
   void AddPlanterCounts(const HookPlanterCounters::Detachments& detachments,
@@ -164,6 +169,7 @@ class RuntimeWatch {
   PerProcess<RuntimeActivity> activities_;
   PerProcess<Missed> missed_;
   MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken
+  MonotonicTime ticked_ = MonotonicTime::Min();
   // Hooks are detached from each of these times on, which are still to be handled, the earliest first.
   absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::vector<MonotonicTime>> cuts_;
   [[no_unique_address]] ThreadChecker main_loop_;

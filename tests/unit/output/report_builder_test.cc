@@ -215,6 +215,18 @@ TEST(ReportBuilderTest, AllocationsAndExceptionsHaveTypesAndPlaces) {
   EXPECT_THAT(text, HasSubstr("|`System.FormatException`|`Shop.Parse ← Shop.Main`|\n"));
 }
 
+TEST(ReportBuilderTest, AllocationsThatProbesDidNotSeeAreSaid) {
+  const auto text_of = [](const char* account) {
+    Made made(ProfileView::kAllocations, WeightUnit::kBytes);
+    return MarkdownOf({made.Add(1000, {"Shop.Export", "type Shop.Line"}).Account(account).Build()});
+  };
+  EXPECT_THAT(text_of(R"({"allocations":{"bytes":210,"counted_bytes":790,"estimated_bytes":1000}})"),
+              HasSubstr("Probes saw 21 % of that, and the runtime counted 79 %."));
+  EXPECT_THAT(text_of(R"({"allocations":{"bytes":210,"counted_bytes":600,"estimated_bytes":1000}})"),
+              HasSubstr("Probes saw 21 % of that, and the runtime counted 60 %; the rest is estimated by CPU time."));
+  EXPECT_THAT(text_of(R"({"allocations":{"bytes":1000,"estimated_bytes":1000}})"), Not(HasSubstr("Probes saw")));
+}
+
 TEST(ReportBuilderTest, TwoOfAViewAreCompared) {
   const auto profile = [](uint64_t slow) {
     Made made;

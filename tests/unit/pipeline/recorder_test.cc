@@ -23,9 +23,9 @@ TEST_P(StreamTest, PlaysToTheTextThatTheRecordingWrote) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StreamTest,
-                         testing::Values("steady-8", "steady-9", "steady-10", "collections", "pauses", "compilations",
-                                         "storm", "ring-losses", "hook-losses", "dynamic-methods", "dies",
-                                         "threads-end", "exec-and-fork", "hundred-short", "hostile"),
+                         testing::Values("steady-8", "steady-9", "steady-10", "collections", "pauses", "allocations",
+                                         "compilations", "storm", "ring-losses", "hook-losses", "dynamic-methods",
+                                         "dies", "threads-end", "exec-and-fork", "hundred-short", "hostile"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

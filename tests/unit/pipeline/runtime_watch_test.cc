@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "os/tape_answer.h"
 #include "unit/pipeline/played_run.h"
 
@@ -52,6 +54,51 @@ TEST(RuntimeWatchTest, AHookThatCanNotBePlantedIsSaidAndTheRunGoesOn) {
   EXPECT_TRUE(absl::IsPermissionDenied(run.recorder().WatchesCompilationsOf(pid)));
   EXPECT_EQ(run.account().samples_written, 99u) << "samples do not need probes";
   EXPECT_EQ(Count(run.account().pauses, "images_refused"), 2u);
+}
+
+uint64_t WeightOf(const std::string& folded) {
+  uint64_t sum = 0;
+  for (const absl::string_view line : absl::StrSplit(folded, '\n', absl::SkipEmpty())) {
+    uint64_t weight = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(line.substr(line.rfind(' ') + 1), &weight)) << line;
+    sum += weight;
+  }
+  return sum;
+}
+
+TEST(RuntimeWatchTest, BytesThatProbesDoNotSeeAreThoseThatTheRuntimeCounts) {
+  PlayedRun run("allocations");
+  ASSERT_TRUE(run.Play().ok());
+  const auto& counts = run.account().allocations;
+  EXPECT_GT(Count(counts, "detachments"), 0u);
+  const uint64_t seen = Count(counts, "bytes"), counted = Count(counts, "counted_bytes");
+  EXPECT_GT(seen, 0u);
+  EXPECT_GT(counted, seen);
+  EXPECT_EQ(Count(counts, "estimated_bytes"), seen + counted);
+  EXPECT_NEAR(static_cast<double>(WeightOf(run.Folded())), static_cast<double>(seen + counted), 1);
+}
+
+TEST(RuntimeWatchTest, EventsOfAStreamThatNobodyAskedForAreLeftOut) {
+  PlayedRun run("allocations");
+  run.options.view = RecordView::kCpu;
+  run.options.roles = false;
+  ASSERT_TRUE(run.Play().ok());
+  EXPECT_TRUE(run.account().allocations.empty());
+  EXPECT_GT(run.account().samples_written, 0u);
+}
+
+TEST(RuntimeWatchTest, BytesAreEstimatedWhereReadingThemMayWait) {
+  PlayedRun run("allocations");
+  run.tape().ChangeAll("memory may wait", [](absl::string_view, std::string) {
+    TapeWriter out;
+    TapeCodec<bool>::Write(true, out);
+    return out.Take();
+  });
+  ASSERT_TRUE(run.Play().ok());
+  const auto& counts = run.account().allocations;
+  EXPECT_EQ(Count(counts, "counted_bytes"), 0u);
+  EXPECT_GT(Count(counts, "estimated_bytes"), 2 * Count(counts, "bytes"));
+  EXPECT_NEAR(static_cast<double>(WeightOf(run.Folded())), static_cast<double>(Count(counts, "estimated_bytes")), 1);
 }
 
 }  // namespace

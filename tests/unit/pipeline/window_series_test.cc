@@ -19,7 +19,7 @@ constexpr uint64_t kSecond = 1000 * kMs;
 // A stream as a service would have seen it, in windows of 200 ms, at a wall clock that a test may set.
 class WindowedRun {
  public:
-  explicit WindowedRun(absl::string_view stream) : run_(stream) {
+  explicit WindowedRun(absl::string_view stream, bool allocations = false) : run_(stream) {
     run_.tape().ChangeAll("clock", [this](absl::string_view question, std::string answer) {
       TapeReader in(answer);
       if (question == "clock") now_ns_ = in.Get<uint64_t>();
@@ -32,6 +32,7 @@ class WindowedRun {
     });
     WindowOptions windows;
     windows.lengths.length_ns = 200 * kMs;
+    windows.allocations = allocations;
     windows.on_window = [this](Window window) { windows_.push_back(std::move(window)); };
     windows.limits.frequency_hz = run_.options.frequency_hz;
     run_.options.windows = std::move(windows);
@@ -138,6 +139,26 @@ TEST(WindowSeriesStreamTest, AProcessThatDiesHasExitedInOneWindow) {
   }
   EXPECT_EQ(samples_after, 0u);
   EXPECT_FALSE(run.windows().empty());
+}
+
+// In some of the windows the probes are gone all the time.
+TEST(WindowSeriesStreamTest, AllocatedBytesOfTheWindowsAddUpToThoseThatTheAccountHas) {
+  WindowedRun run("allocations", /*allocations=*/true);
+  ASSERT_TRUE(run.run().Play().ok());
+  uint64_t told = 0, windows = 0, in_views = 0, estimated = 0, seen = 0;
+  for (const Window& window : run.windows()) {
+    for (const WindowProcess& process : window.processes) {
+      told += process.allocated_bytes;
+      windows += process.allocated_bytes > 0;
+    }
+    in_views += window.allocations.total_weight;
+    estimated += window.account.allocations.at("estimated_bytes");
+    seen += window.account.allocations.at("bytes");
+  }
+  EXPECT_GT(windows, 1u);
+  EXPECT_GT(told, 2 * seen);
+  EXPECT_NEAR(static_cast<double>(told), static_cast<double>(estimated), 10);
+  EXPECT_EQ(in_views, told);
 }
 
 }  // namespace

@@ -212,5 +212,23 @@ TEST_F(AllocationWatchTest, BytesWithoutAStackWaitForTheNextStretch) {
   EXPECT_EQ(stretch->hits, 2u);
 }
 
+TEST_F(AllocationWatchTest, WhereAProcessEndsItsBytesAreTakenWithoutAStack) {
+  Take(Event(100, 100'000, 0));  // it only adds to the sums
+  EXPECT_FALSE(watch_.TakeStretch(kShop).has_value());
+  const std::optional<AllocationWatch::Stretch> last = watch_.TakeStretch(kShop, /*ends=*/true);
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(last->bytes, 100'000u);
+  EXPECT_FALSE(last->has_stacks);
+  EXPECT_EQ(watch_.TakeStretch(kShop, true)->bytes, 0u);
+}
+
+TEST_F(AllocationWatchTest, EveryProcessThatSentAnEventIsThere) {
+  EXPECT_TRUE(watch_.processes().empty());
+  Take(Event(100, 100'000));
+  EXPECT_THAT(watch_.processes(), ElementsAre(kShop));
+  watch_.End(kShop);
+  EXPECT_TRUE(watch_.processes().empty());
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -140,27 +140,99 @@ TEST(HookCoverageTest, NoProgramAllocatesATerabyteASecond) {
   EXPECT_DOUBLE_EQ(whole.factor, 1 + 9 + 1) << "the third second is estimated by CPU time";
 }
 
-TEST(HookCoverageTest, CountsAreDueAgainTheLaterTheMoreThreadsThereAre) {
+TEST(HookCoverageTest, CountsAreDueOftenWithoutProbes) {
   constexpr uint64_t kMillisecond = 1'000'000;
   HookCoverage coverage;
-  EXPECT_FALSE(coverage.CountsAreDue());
+  EXPECT_FALSE(coverage.counts_due().has_value());
   coverage.Note(true, {0}, 0);
-  EXPECT_FALSE(coverage.CountsAreDue()) << "the probes are there";
+  EXPECT_FALSE(coverage.counts_due().has_value()) << "the probes are there";
   coverage.Note(false, {kSecond}, 0);
-  EXPECT_TRUE(coverage.CountsAreDue());
-  ThreadCounts counts;
-  for (uint64_t thread = 0; thread < 10; ++thread) counts[thread] = 1;
-  coverage.NoteCounts(counts);
-  coverage.Note({kSecond + 19 * kMillisecond}, 0);
-  EXPECT_FALSE(coverage.CountsAreDue());
-  coverage.Note({kSecond + 20 * kMillisecond}, 0);
-  EXPECT_TRUE(coverage.CountsAreDue());
-  for (uint64_t thread = 0; thread < 200; ++thread) counts[thread] = 1;
-  coverage.NoteCounts(counts);
-  coverage.Note({kSecond + 219 * kMillisecond}, 0);
-  EXPECT_FALSE(coverage.CountsAreDue());
-  coverage.Note({kSecond + 250 * kMillisecond}, 0);
-  EXPECT_TRUE(coverage.CountsAreDue());
+  ASSERT_TRUE(coverage.counts_due().has_value());
+  EXPECT_LE(coverage.counts_due()->ns, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  EXPECT_EQ(coverage.counts_due()->ns, kSecond + 20 * kMillisecond);
+}
+
+TEST(HookCoverageTest, CountsThatCantBeReadAreTriedLessAndLessOften) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, 0);
+  coverage.NoteCounts(std::nullopt);
+  EXPECT_TRUE(coverage.CountsFailed());
+  EXPECT_EQ(coverage.counts_due()->ns, 2 * kSecond);
+  coverage.Note({2 * kSecond}, 0);
+  EXPECT_FALSE(coverage.CountsFailed()) << "they may be tried again";
+  for (int i = 0; i < 20; ++i) coverage.NoteCounts(std::nullopt);
+  EXPECT_EQ(coverage.counts_due()->ns, (2 + 64) * kSecond);
+  coverage.Note({70 * kSecond}, 0);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  EXPECT_FALSE(coverage.CountsFailed());
+  EXPECT_LT(coverage.counts_due()->ns, 71 * kSecond);
+}
+
+TEST(HookCoverageTest, AThreadThatCameAndWentBetweenCountsIsEstimated) {
+  HookCoverage coverage;
+  coverage.NoteThreadBegan(6);  // before anything was counted
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  coverage.NoteThreadBegan(7);
+  coverage.NoteThreadEnded(6);
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 600}, {7, 300}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 5) << "thread 7 is still there, and 6 is none of these counts";
+  coverage.NoteThreadBegan(8);
+  coverage.NoteThreadEnded(8);
+  coverage.Note({3 * kSecond}, 4 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 601}, {7, 300}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 7) << "nobody knows what thread 8 has done: twice the time of what was seen";
+  coverage.Note({4 * kSecond}, 5 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 701}, {7, 300}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 8);
+}
+
+TEST(HookCoverageTest, ThreadsThatAreTooManyToRememberAreEstimated) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  for (uint32_t tid = 0; tid < 2000; ++tid) coverage.NoteThreadBegan(tid);
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 5'000}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
+}
+
+TEST(HookCoverageTest, CountsThatAreSkippedSpoilTheTimeUpToTheNextButOne) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  coverage.SkipCounts();
+  coverage.Note({3 * kSecond}, 3 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 900}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 3);
+  coverage.Note({4 * kSecond}, 4 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 1000}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 4);
+}
+
+TEST(HookCoverageTest, AProcessThatIdlesHasNoNewCounts) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  EXPECT_FALSE(coverage.CountsAreUnchanged()) << "they were never read";
+  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  coverage.Note({2 * kSecond}, kSecond);
+  ASSERT_TRUE(coverage.CountsAreUnchanged());
+  coverage.NoteUnchangedCounts();
+  coverage.Note({3 * kSecond}, 2 * kSecond);
+  EXPECT_FALSE(coverage.CountsAreUnchanged());
+  coverage.NoteCounts(ThreadCounts{{1, 600}});
+  EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
+  coverage.Note(true, {4 * kSecond}, 2 * kSecond);
+  coverage.NoteUnchangedCounts();
+  EXPECT_FALSE(coverage.CountsAreUnchanged()) << "with probes they are not kept";
 }
 
 TEST(HookCoverageTest, WhatIsNotCountedYetIsEstimated) {

@@ -10,19 +10,22 @@ namespace clrsampler {
 namespace {
 
 constexpr int kMaxThreads = 4096;
-constexpr int kReadsOfThread = 6;  // three to find it, three for its count
+constexpr int kReadsOfThread = 7;  // three to find it, three for its count, and whether it is still there
+constexpr int kReadsOfList = 2;
 
 }  // namespace
 
 std::optional<absl::flat_hash_map<uint64_t, uint64_t>> ReadAllocatedBytes(RuntimeMemory& runtime) {
   const RuntimeLayout::ThreadList& at = runtime.layout().thread_list;
-  MemoryProbe probe(runtime.memory(), kMaxThreads * kReadsOfThread);
+  MemoryProbe probe(runtime.memory(), kMaxThreads * kReadsOfThread + kReadsOfList);
   absl::flat_hash_map<uint64_t, uint64_t> bytes;
   for (const RuntimeThread& thread : ReadThreads(probe, runtime)) {
+    if (bytes.size() == kMaxThreads) return std::nullopt;
     const uint64_t holder = at.locals ? probe.Pointer(thread.address + *at.locals) : thread.address;
     if (holder == 0) continue;  // it has allocated nothing, or has ended
     const uint64_t context = holder + at.allocation_context;
-    bytes[thread.address] = probe.Pointer(context + at.allocated) + probe.Pointer(context + at.allocated_others);
+    const uint64_t count = probe.Pointer(context + at.allocated) + probe.Pointer(context + at.allocated_others);
+    if (StillIs(probe, runtime, thread)) bytes[thread.os_id] = count;
   }
   if (!probe.ok() || bytes.empty()) return std::nullopt;
   return bytes;

@@ -14,8 +14,8 @@
 
 namespace clrsampler {
 
-// Bytes by the address of the Thread, of all threads that run. nullopt: they could not be read, or there are more than
-// 4,096 threads. Main loop only.
+// Bytes by the kernel's id of the thread, of all threads that run. (A Thread's place is soon another's when it is
+// gone.) nullopt: they could not be read, or there are more than 4,096 threads. Main loop only.
 std::optional<absl::flat_hash_map<uint64_t, uint64_t>> ReadAllocatedBytes(RuntimeMemory& runtime);
 
 }  // namespace clrsampler

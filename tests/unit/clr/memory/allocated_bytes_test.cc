@@ -48,18 +48,47 @@ INSTANTIATE_TEST_SUITE_P(, AllocatedBytesTest, testing::Values(8, 9, 10, 11),
                          [](const auto& test) { return Text(test.param); });
 
 TEST_P(AllocatedBytesTest, SmallObjectsAndOthersOfEachThread) {
-  EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(first_, 1'000'000), Pair(second_, 2'070'000))));
+  EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(101, 1'000'000), Pair(102, 2'070'000))));
 }
 
 TEST_P(AllocatedBytesTest, AThreadThatHasEndedIsNotThere) {
   memory().Set<uint64_t>(second_ + objects_.fake.layout.thread_list.os_id, 0xbaadf00d);
-  EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(first_, 1'000'000))));
+  EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(101, 1'000'000))));
 }
 
 TEST_P(AllocatedBytesTest, AThreadThatHasAllocatedNothingHasNoContextYet) {
-  if (GetParam().version == 8) return;  // it is in the Thread
   memory().Set<uint64_t>(second_ + 32, 0);
-  EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(first_, 1'000'000))));
+  if (GetParam().version == 8) {  // the context is in the Thread
+    EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(101, 1'000'000), Pair(102, 2'070'000))));
+  } else {
+    EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(101, 1'000'000))));
+  }
+}
+
+TEST_P(AllocatedBytesTest, AThreadInThePlaceOfAnotherIsAnother) {
+  memory().Set<uint64_t>(second_ + objects_.fake.layout.thread_list.os_id, 103);
+  SetContext(second_, 500, 0);
+  EXPECT_THAT(Read(), Optional(UnorderedElementsAre(Pair(101, 1'000'000), Pair(103, 500))));
+}
+
+TEST_P(AllocatedBytesTest, ThereAreNoMoreThanAProcessCanBeReadFor) {
+  for (uint32_t id = 103; id < 101 + 4096; ++id) SetContext(objects_.Thread(id, 6), id, 0);
+  const auto most = Read();
+  ASSERT_TRUE(most.has_value());
+  EXPECT_EQ(most->size(), 4096u);
+  SetContext(objects_.Thread(5000, 7), 1, 0);
+  EXPECT_THAT(Read(), Eq(std::nullopt));
+}
+
+TEST_P(AllocatedBytesTest, NothingIsToldWhereAContextCantBeRead) {
+  const auto& at = objects_.fake.layout.thread_list;
+  if (at.locals) {
+    memory().Set<uint64_t>(second_ + *at.locals, 0x10);
+  } else {
+    // The last thread's end is not mapped.
+    memory().Set<uint64_t>(first_ + at.next, at.leads_to_threads ? 0x10 : 0x10 + at.next);
+  }
+  EXPECT_THAT(Read(), Eq(std::nullopt));
 }
 
 TEST_P(AllocatedBytesTest, NothingIsToldOfAListThatCantBeRead) {
