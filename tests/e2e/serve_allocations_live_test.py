@@ -107,7 +107,7 @@ class ServeAllocationsTest(harness.LiveTest):
             seen = service.sum(METRIC, process=process) - before
             print(f"    {truth['total'] / truth['took'] / 1e6:.0f} MB/s: {seen / truth['total']:.3f} of it are told; "
                   f"the agent takes {100 * share:.1f} % of a CPU", flush=True)
-            self.assert_within(abs(seen / truth["total"] - 1), 0.05, f"{seen} bytes are told of {truth['total']}")
+            self.assert_within(abs(seen / truth["total"] - 1), 0.03, f"{seen} bytes are told of {truth['total']}")
 
     @harness.in_matrix
     def test_a_trigger_fires_once(self):
