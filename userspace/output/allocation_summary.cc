@@ -37,7 +37,7 @@ std::string SeenText(const Account& account) {
   std::string text = absl::StrFormat("%.0f %% of them were seen", share.seen);
   if (share.counted > 0) absl::StrAppendFormat(&text, ", %.0f %% were counted by the runtime", share.counted);
   if (share.estimated > 0) absl::StrAppendFormat(&text, ", %.0f %% are estimated by CPU time", share.estimated);
-  return text + ": the probes rest where they would cost more than --hook-budget";
+  return text + ": the probes are detached where they would cost more than --hook-budget";
 }
 
 void AddTable(const char* title, const std::vector<AllocatedBytes>& rows, size_t limit, uint64_t total, double seconds,

@@ -52,8 +52,8 @@ std::string SeenExceptionsText(const Account& account) {
   std::string text = "all were seen";
   if (told > thrown) {
     text = absl::StrFormat(
-        "%.1f %% of them were seen, the rest is estimated by CPU time: the probes rest where they would cost more than "
-        "--hook-budget",
+        "%.1f %% of them were seen, the rest is estimated by CPU time: the probes are detached where they would cost "
+        "more than --hook-budget",
         100.0 * static_cast<double>(thrown) / static_cast<double>(told));
   }
   uint64_t rethrown = 0;

@@ -110,6 +110,8 @@ class HookCoverage {
     const bool nothing_to_see = seen == 0 && counted_ > 0 && counted_ < kLeastSeen;
     if (!ends && (complete_wall_ns_ == 0 || nothing_to_see)) return {};
     const Whole whole{Factor(seen, probes_ns), counted_, seen == 0 ? counted_ : 0};
+    // The factor has estimated the time since then.
+    if (open_cpu_ns_ > 0) counts_.reset();
     wall_ns_ = complete_wall_ns_ = open_wall_ns_ = 0;
     cpu_ns_ = complete_cpu_ns_ = open_cpu_ns_ = uncounted_cpu_ns_ = counted_ = 0;
     return whole;

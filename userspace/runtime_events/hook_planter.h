@@ -211,8 +211,10 @@ class HookPlanter {
   void Reattach(Hooked& hooked, HookPart part);
   void NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTime now);
   template <typename Predicate>
+  std::vector<ProcessKey> CountedProcesses(Predicate&& is_wanted) const;
+  template <typename Predicate>
   void NoteCounts(HookPart part, Predicate&& is_wanted);  // (const HookCoverage&, const Hooked* of the process)
-  void ReadCounts(ProcessKey key, HookCoverage& coverage);
+  void ReadCounts(ProcessKey key);
   void NoteCountsOf(const Hooked& hooked, HookPart part);
   void NoteCountsDue(MonotonicTime now);
   void ChargeOthers(MonotonicTime now);

@@ -16,7 +16,8 @@ constexpr uint64_t kCountsShare = 200, kMostCountsDebtNs = 1'000'000'000;
 
 }  // namespace
 
-void HookPlanter::ReadCounts(ProcessKey key, HookCoverage& coverage) {
+void HookPlanter::ReadCounts(ProcessKey key) {
+  HookCoverage& coverage = states_.Find(key)->coverage[IndexOf(HookPart::kAllocations)];
   if (coverage.CountsAreUnchanged()) return coverage.NoteUnchangedCounts();
   const MonotonicTime begin = clock_.Now();
   if (coverage.CountsFailed() || counts_paid_.ns > begin.ns + kMostCountsDebtNs) return coverage.SkipCounts();
@@ -26,16 +27,27 @@ void HookPlanter::ReadCounts(ProcessKey key, HookCoverage& coverage) {
   coverage.NoteCounts(std::move(counts));
 }
 
-// Reads the counts of threads in processes that `is_wanted` holds for. Nobody counts what exceptions do.
+// Those that `is_wanted` holds for. The ones that have waited longest come first, as not all may have their turn.
+template <typename Predicate>
+std::vector<ProcessKey> HookPlanter::CountedProcesses(Predicate&& is_wanted) const {
+  std::vector<std::pair<std::optional<MonotonicTime>, ProcessKey>> due;
+  for (const auto& [key, state] : states_) {
+    const HookCoverage& coverage = state.coverage[IndexOf(HookPart::kAllocations)];
+    if (!state.selected || !coverage.begun()) continue;
+    if (!is_wanted(coverage, state.hooked[IndexOf(HookPart::kAllocations)].get())) continue;
+    due.emplace_back(coverage.counts_due(), key);
+  }
+  std::ranges::sort(due, {}, [](const auto& one) { return std::make_pair(one.first, one.second.incarnation); });
+  std::vector<ProcessKey> keys;
+  for (const auto& [at, key] : due) keys.push_back(key);
+  return keys;
+}
+
+// Reads the counts of threads. Nobody counts what exceptions do.
 template <typename Predicate>
 void HookPlanter::NoteCounts(HookPart part, Predicate&& is_wanted) {
   if (part != HookPart::kAllocations || options_.allocated_bytes == nullptr) return;
-  for (auto& [key, state] : states_) {
-    HookCoverage& coverage = state.coverage[IndexOf(part)];
-    if (!state.selected || !coverage.begun()) continue;
-    if (!is_wanted(coverage, state.hooked[IndexOf(part)].get())) continue;
-    ReadCounts(key, coverage);
-  }
+  for (const ProcessKey key : CountedProcesses(is_wanted)) ReadCounts(key);
 }
 
 void HookPlanter::NoteUnseen() {
@@ -77,18 +89,15 @@ void HookPlanter::NoteCoverage(const Hooked* hooked, HookPart part, MonotonicTim
   }
 }
 
-// Those that have waited longest come first, as not all may have their turn.
 void HookPlanter::NoteCountsDue(MonotonicTime now) {
   if (options_.allocated_bytes == nullptr) return;
-  std::vector<std::pair<MonotonicTime, ProcessKey>> due;
-  for (const auto& [key, state] : states_) {
-    const std::optional<MonotonicTime> at = state.coverage[IndexOf(HookPart::kAllocations)].counts_due();
-    if (state.selected && at && *at <= now) due.emplace_back(*at, key);
-  }
-  std::ranges::sort(due, {}, [](const auto& one) { return std::make_pair(one.first, one.second.incarnation); });
-  for (const auto& [at, key] : due) {
+  const auto is_due = [now](const HookCoverage& coverage, const Hooked*) {
+    const std::optional<MonotonicTime> at = coverage.counts_due();
+    return at && *at <= now;
+  };
+  for (const ProcessKey key : CountedProcesses(is_due)) {
     if (counts_paid_ > now) return;
-    ReadCounts(key, states_.Find(key)->coverage[IndexOf(HookPart::kAllocations)]);
+    ReadCounts(key);
   }
 }
 

@@ -55,13 +55,13 @@ TEST_F(AllocationSummaryTest, TheTextSaysHowMuchOfItWasSeen) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   account_.allocations["bytes"] = 25'000'000;
   text = AllocationSummaryText(SummarizeAllocations(frames_, stacks_), account_, 1);
-  EXPECT_THAT(text, HasSubstr("25 % of them were seen, 75 % are estimated by CPU time: the probes rest where"));
+  EXPECT_THAT(text, HasSubstr("25 % of them were seen, 75 % are estimated by CPU time: the probes are detached where"));
   account_.allocations["counted_bytes"] = 60'000'000;
   text = AllocationSummaryText(SummarizeAllocations(frames_, stacks_), account_, 1);
   EXPECT_THAT(text, HasSubstr("25 % of them were seen, 60 % were counted by the runtime, 15 % are estimated by CPU"));
   account_.allocations["counted_bytes"] = 74'900'000;
   text = AllocationSummaryText(SummarizeAllocations(frames_, stacks_), account_, 1);
-  EXPECT_THAT(text, HasSubstr("25 % of them were seen, 75 % were counted by the runtime: the probes rest"));
+  EXPECT_THAT(text, HasSubstr("25 % of them were seen, 75 % were counted by the runtime: the probes are detached"));
 }
 
 TEST_F(AllocationSummaryTest, NothingIsSaidToBeNothing) {

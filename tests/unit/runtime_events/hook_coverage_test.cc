@@ -10,6 +10,15 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // The factor for 100 that were seen. Counting goes on.
 double Factor(HookCoverage coverage, uint64_t probes_ns) { return coverage.Take(100, probes_ns).factor; }
 
+// The probes were there for a second, in which a CPU was busy. These are the counts when they go.
+HookCoverage WithoutProbesSince1s(const ThreadCounts& counts) {
+  HookCoverage coverage;
+  coverage.Note(true, {0}, 0);
+  coverage.Note(false, {kSecond}, kSecond);
+  coverage.NoteCounts(counts);
+  return coverage;
+}
+
 TEST(HookCoverageTest, WhereTheProbesAreThereAllTheTimeNothingIsEstimated) {
   HookCoverage coverage;
   coverage.Note(true, {kSecond}, 0);
@@ -79,10 +88,7 @@ TEST(HookCoverageTest, AStretchInWhichTheProbesWereNeverThereBelongsToTheNext) {
 }
 
 TEST(HookCoverageTest, WhatThreadsHaveCountedThemselvesIsNotEstimated) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 500}, {2, 70}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 500}, {2, 70}});
   coverage.Note({2 * kSecond}, 9 * kSecond);
   coverage.Note(true, {3 * kSecond}, 10 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 700}, {2, 80}, {3, 40}});  // one has begun
@@ -95,10 +101,7 @@ TEST(HookCoverageTest, WhatThreadsHaveCountedThemselvesIsNotEstimated) {
 }
 
 TEST(HookCoverageTest, WhereAThreadHasEndedCpuTimeIsTheMeasure) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 500}, {2, 70}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 500}, {2, 70}});
   coverage.Note({2 * kSecond}, 3 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 700}});
   EXPECT_DOUBLE_EQ(Factor(coverage, 0), 3) << "twice the time of what was seen";
@@ -111,10 +114,7 @@ TEST(HookCoverageTest, WhereAThreadHasEndedCpuTimeIsTheMeasure) {
 }
 
 TEST(HookCoverageTest, WhatACollectionTakesBackIsNotAThreadThatHasEnded) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 9'000'000}, {2, 70'000}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 9'000'000}, {2, 70'000}});
   coverage.Note({2 * kSecond}, 9 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 8'992'000}, {2, 278'000}});
   EXPECT_DOUBLE_EQ(HookCoverage(coverage).Take(100'000, 0).factor, 3);
@@ -127,10 +127,7 @@ TEST(HookCoverageTest, WhatACollectionTakesBackIsNotAThreadThatHasEnded) {
 }
 
 TEST(HookCoverageTest, NoProgramAllocatesATerabyteASecond) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 0}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 0}});
   coverage.Note({2 * kSecond}, 2 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 900'000'000'000}});
   coverage.Note({3 * kSecond}, 3 * kSecond);
@@ -192,10 +189,7 @@ TEST(HookCoverageTest, AThreadThatCameAndWentBetweenCountsIsEstimated) {
 }
 
 TEST(HookCoverageTest, ThreadsThatAreTooManyToRememberAreEstimated) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 500}});
   for (uint32_t tid = 0; tid < 2000; ++tid) coverage.NoteThreadBegan(tid);
   coverage.Note({2 * kSecond}, 2 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 5'000}});
@@ -203,10 +197,7 @@ TEST(HookCoverageTest, ThreadsThatAreTooManyToRememberAreEstimated) {
 }
 
 TEST(HookCoverageTest, CountsThatAreSkippedSpoilTheTimeUpToTheNextButOne) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 500}});
   coverage.Note({2 * kSecond}, 2 * kSecond);
   coverage.SkipCounts();
   coverage.Note({3 * kSecond}, 3 * kSecond);
@@ -236,10 +227,7 @@ TEST(HookCoverageTest, AProcessThatIdlesHasNoNewCounts) {
 }
 
 TEST(HookCoverageTest, WhatIsNotCountedYetIsEstimated) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 500}});
   coverage.Note({2 * kSecond}, 2 * kSecond);
   EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
   coverage.NoteCounts(ThreadCounts{{1, 900}});
@@ -247,10 +235,7 @@ TEST(HookCoverageTest, WhatIsNotCountedYetIsEstimated) {
 }
 
 TEST(HookCoverageTest, CountsOfTheNextStretchBeginWhereThoseOfThisOneEnd) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 500}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 500}});
   coverage.Note({2 * kSecond}, 2 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 600}});
   EXPECT_DOUBLE_EQ(Factor(coverage, 0), 2);
@@ -262,11 +247,20 @@ TEST(HookCoverageTest, CountsOfTheNextStretchBeginWhereThoseOfThisOneEnd) {
   EXPECT_DOUBLE_EQ(Factor(coverage, 0), 4);
 }
 
+TEST(HookCoverageTest, WhatWasEstimatedIsNotCountedOnceMore) {
+  HookCoverage coverage = WithoutProbesSince1s({{1, 500}});
+  coverage.Note({2 * kSecond}, 2 * kSecond);
+  EXPECT_DOUBLE_EQ(coverage.Take(100, 0).factor, 2) << "by CPU time";
+  EXPECT_FALSE(coverage.CountsAreUnchanged());
+  coverage.NoteCounts(ThreadCounts{{1, 900}});
+  coverage.Note(true, {3 * kSecond}, 3 * kSecond);
+  coverage.NoteCounts(ThreadCounts{{1, 950}});
+  coverage.Note({4 * kSecond}, 4 * kSecond);
+  EXPECT_EQ(coverage.Take(100, 0).counted, 50u);
+}
+
 TEST(HookCoverageTest, WhatNoStackStandsForIsToldByItself) {
-  HookCoverage coverage;
-  coverage.Note(true, {0}, 0);
-  coverage.Note(false, {kSecond}, kSecond);
-  coverage.NoteCounts(ThreadCounts{{1, 0}});
+  HookCoverage coverage = WithoutProbesSince1s(ThreadCounts{{1, 0}});
   coverage.Note(true, {2 * kSecond}, 2 * kSecond);
   coverage.NoteCounts(ThreadCounts{{1, 99'000}});
   EXPECT_EQ(coverage.Take(0, 0).without_stack, 0u) << "less than the collector reports at a time: it waits";
