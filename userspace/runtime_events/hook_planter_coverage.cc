@@ -39,6 +39,7 @@ std::vector<ProcessKey> HookPlanter::CountedProcesses(Predicate&& is_wanted) con
   }
   std::ranges::sort(due, {}, [](const auto& one) { return std::make_pair(one.first, one.second.incarnation); });
   std::vector<ProcessKey> keys;
+  keys.reserve(due.size());
   for (const auto& [at, key] : due) keys.push_back(key);
   return keys;
 }
