@@ -1,11 +1,16 @@
 # The four kinds of target. Every folder of userspace/ is one library that names exactly the folders it may include.
+#
+# Most presets compile the sources of a target in batches (CMAKE_UNITY_BUILD, docs/contributing/building.md), so names in anonymous namespaces are
+# unique in a target. Twins that share names, such as those for two machines, have the property SKIP_UNITY_BUILD_INCLUSION.
 
 add_library(clrsampler_options INTERFACE)
 target_include_directories(clrsampler_options INTERFACE ${PROJECT_SOURCE_DIR}/userspace ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(clrsampler_options INTERFACE -Wall -Wextra -Werror -Wshadow -Wvla -Wno-missing-field-initializers
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   -fno-omit-frame-pointer -fstack-protector-strong -pthread
-  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-unused-private-field>)
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-unused-private-field>
+  # GCC takes a source of a batch for a header, where such a member would be wrong. The preset dev compiles without batches.
+  $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-subobject-linkage>)
 target_compile_definitions(clrsampler_options INTERFACE _GNU_SOURCE
   $<$<AND:$<CONFIG:RelWithDebInfo>,$<NOT:$<BOOL:${CLRSAMPLER_SANITIZE}>>>:_FORTIFY_SOURCE=2>)
 if(CLRSAMPLER_SANITIZE OR CLRSAMPLER_FUZZ)

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 // Why BPF can't be used here; empty when it can.
 inline std::string WhyNoBpf() {
@@ -37,6 +37,6 @@ class LiveTest : public ::testing::Test {
   }
 };
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_LIVE_H_

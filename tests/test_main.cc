@@ -21,6 +21,6 @@ class SkipsFail : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   testing::InitGoogleMock(&argc, argv);
   // The list of listeners owns it, and tells it of a test's end before the printer.
-  if (clrsampler::testing::LiveIsRequired()) testing::UnitTest::GetInstance()->listeners().Append(new SkipsFail);
+  if (clrsampler::test_support::LiveIsRequired()) testing::UnitTest::GetInstance()->listeners().Append(new SkipsFail);
   return RUN_ALL_TESTS();
 }

@@ -13,7 +13,7 @@ namespace clrsampler {
 namespace {
 
 const ProfileModel& Million() {
-  static const auto* model = new ProfileModel(testing::MadeUpProfile(
+  static const auto* model = new ProfileModel(test_support::MadeUpProfile(
       {.samples = 1'000'000, .stacks = 100'000, .methods = 3000, .depth = 40, .processes = 2, .threads = 16}));
   return *model;
 }

@@ -30,16 +30,16 @@ struct Files {
 // Names of 60 bytes, 0 to 6 blocks beside the entry.
 const Files& Million() {
   static const Files* files = [] {
-    testing::MadeUpMip shape{.functions = kFunctions, .max_blocks = 6, .odd_names = false, .name_bytes = 60};
+    test_support::MadeUpMip shape{.functions = kFunctions, .max_blocks = 6, .odd_names = false, .name_bytes = 60};
     auto* made = new Files;
-    MipProfile profile = testing::MadeUpProfile(shape);
+    MipProfile profile = test_support::MadeUpProfile(shape);
     made->map = *MipMapBytes(profile, {});
-    made->raw = testing::MadeUpRaw(profile, 1);
+    made->raw = test_support::MadeUpRaw(profile, 1);
     (void)MipRawMerger(profile, true).Merge(AsBytes(made->raw));
     made->mip = *MipBytes(profile);
     shape.header_bytes = 64;
     shape.counted = true;
-    made->other_build = *MipBytes(testing::MadeUpProfile(shape));
+    made->other_build = *MipBytes(test_support::MadeUpProfile(shape));
     return made;
   }();
   return *files;

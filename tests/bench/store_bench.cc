@@ -23,8 +23,8 @@
 namespace clrsampler {
 namespace {
 
-using testing::MadeUpHost;
-using testing::MadeUpHostOptions;
+using test_support::MadeUpHost;
+using test_support::MadeUpHostOptions;
 
 constexpr uint64_t kSecond = 1'000'000'000, kHour = 3600 * kSecond, kDay = 24 * kHour;
 constexpr uint64_t kBegin = 1'790'000'000 * kSecond / kHour * kHour;

@@ -27,12 +27,12 @@ void Require(const std::string& broken, const std::string& frame) {
 
 void CheckFolded(const std::string& text) {
   const std::string plain = FoldedFrame(text, FrameSuffix::kNone);
-  Require(clrsampler::testing::BrokenFoldedRule(plain, ""), plain);
+  Require(clrsampler::test_support::BrokenFoldedRule(plain, ""), plain);
   if (FoldedFrame(plain, FrameSuffix::kNone) != plain) Require("not idempotent", plain);
   const std::string managed = FoldedFrame(text, FrameSuffix::kManaged);
-  Require(clrsampler::testing::BrokenFoldedRule(managed, "_[j]"), managed);
+  Require(clrsampler::test_support::BrokenFoldedRule(managed, "_[j]"), managed);
   const std::string comm = FoldedComm(text);
-  Require(clrsampler::testing::BrokenFoldedRule(comm, ""), comm);
+  Require(clrsampler::test_support::BrokenFoldedRule(comm, ""), comm);
   if (comm.find(' ') != std::string::npos) Require("space in a root frame", comm);
 }
 

@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 3: {
       const auto cpus = ParseCpuList(text);
       if (!cpus.ok()) break;
-      Require(cpus->size() <= kMaxCpus);
+      Require(cpus->size() <= kCpuLimit);
       for (size_t i = 1; i < cpus->size(); ++i) Require((*cpus)[i - 1] < (*cpus)[i]);
       break;
     }

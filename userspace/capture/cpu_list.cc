@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "formats/proc/cpu_list_text.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr int kCpuLimit = 8192;  // the largest NR_CPUS of any architecture
 constexpr size_t kMaxListBytes = 64 * 1024;
 
 absl::StatusOr<std::vector<int>> ReadCpuList(const std::string& root, absl::string_view name) {
@@ -27,31 +23,6 @@ absl::StatusOr<std::vector<int>> ReadCpuList(const std::string& root, absl::stri
 }
 
 }  // namespace
-
-absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text) {
-  std::vector<int> cpus;
-  text = absl::StripAsciiWhitespace(text);
-  if (text.empty()) return cpus;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(part, absl::MaxSplits('-', 1));
-    int first = 0;
-    int last = 0;
-    const bool range = part.size() != ends.first.size();
-    if (!absl::SimpleAtoi(ends.first, &first) || (range && !absl::SimpleAtoi(ends.second, &last))) {
-      return absl::DataLossError(absl::StrCat("not a list of CPUs: \"", text, "\""));
-    }
-    if (!range) last = first;
-    if (first < 0 || last < first || last >= kCpuLimit) {
-      return absl::DataLossError(absl::StrCat("impossible CPU numbers \"", part, "\""));
-    }
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    // Overlapping ranges could make the list longer than there are CPUs.
-    if (cpus.size() > 2 * kCpuLimit) return absl::DataLossError("a list of CPUs with overlapping ranges");
-  }
-  std::sort(cpus.begin(), cpus.end());
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  return cpus;
-}
 
 absl::StatusOr<std::vector<int>> OnlineCpus(const std::string& root) { return ReadCpuList(root, "online"); }
 

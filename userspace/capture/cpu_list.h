@@ -1,4 +1,4 @@
-// The kernel's CPU lists ("0-3,8") and what changed between two of them.
+// The CPUs of this host, and what changed between two lists of them.
 #ifndef CLRSAMPLER_CAPTURE_CPU_LIST_H_
 #define CLRSAMPLER_CAPTURE_CPU_LIST_H_
 
@@ -7,13 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace clrsampler {
-
-// The numbers of a list as in /sys/devices/system/cpu/online (Documentation/admin-guide/cputopology.rst), ascending and
-// without repetition. Pure. Numbers from 8192 on are refused: no kernel of today is built for more CPUs.
-absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text);
 
 // Reads `root`/sys/devices/system/cpu/online; tests pass a folder of their own as root.
 absl::StatusOr<std::vector<int>> OnlineCpus(const std::string& root = "/");

@@ -93,7 +93,7 @@ struct TapeCodec<FollowedCpus> {
 
 namespace {
 
-struct Batch {
+struct RecordedBatch {
   std::vector<SideBandEvent> events;
   std::vector<std::string> records;
 };
@@ -101,13 +101,13 @@ struct Batch {
 }  // namespace
 
 template <>
-struct TapeCodec<Batch> {
-  static void Write(const Batch& batch, TapeWriter& out) {
+struct TapeCodec<RecordedBatch> {
+  static void Write(const RecordedBatch& batch, TapeWriter& out) {
     TapeCodec<std::vector<SideBandEvent>>::Write(batch.events, out);
     TapeCodec<std::vector<std::string>>::Write(batch.records, out);
   }
-  static Batch Read(TapeReader& in) {
-    Batch batch;
+  static RecordedBatch Read(TapeReader& in) {
+    RecordedBatch batch;
     batch.events = TapeCodec<std::vector<SideBandEvent>>::Read(in);
     batch.records = TapeCodec<std::vector<std::string>>::Read(in);
     return batch;
@@ -119,10 +119,10 @@ void RecordedCapture::Drain(absl::FunctionRef<void(const SideBandEvent&)> on_eve
   main_loop_.Check();
   tape_.NextIteration();
   if (tape_.ended()) return;
-  const Batch batch = Taped(
+  const RecordedBatch batch = Taped(
       &tape_,
       [this] {
-        Batch taken;
+        RecordedBatch taken;
         live_->Drain(
             [&](const SideBandEvent& event) {
               if (event.kind == SideBandKind::kLost || concerns_(event)) taken.events.push_back(event);

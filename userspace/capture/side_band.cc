@@ -18,7 +18,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMinRingBytes = 32 * 1024;
+constexpr size_t kMinSideBandBytes = 32 * 1024;
 
 perf_event_attr SideBandAttributes(size_t ring_bytes) {
   perf_event_attr attributes{};
@@ -72,7 +72,7 @@ int SideBand::OpenRing(int cpu) {
     if (ring->map != MAP_FAILED) break;
     error = errno;
     // EPERM: more than kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK allow together. Smaller rings for all from now on.
-    if (error != EPERM || ring_bytes_ / 2 < std::max(kMinRingBytes, page)) {
+    if (error != EPERM || ring_bytes_ / 2 < std::max(kMinSideBandBytes, page)) {
       close(fd);
       return -error;
     }

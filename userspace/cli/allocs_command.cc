@@ -30,7 +30,7 @@ nlohmann::ordered_json Rows(const std::vector<AllocatedBytes>& rows) {
   return json;
 }
 
-std::string Json(const AllocationSummary& summary, const Account& account) {
+std::string ToJson(const AllocationSummary& summary, const Account& account) {
   nlohmann::ordered_json json = {{"seconds", account.duration_seconds}, {"bytes", summary.bytes}};
   // Probes give estimates of the events that they do not see. Events are seen or lost.
   if (const auto lost = account.events.find("lost"); lost != account.events.end()) {
@@ -51,7 +51,7 @@ std::string Json(const AllocationSummary& summary, const Account& account) {
 std::string Tables(const AllocsConfig& config, const FrameTable& frames, const StackTable& stacks,
                    const Account& account) {
   const AllocationSummary summary = SummarizeAllocations(frames, stacks);
-  return config.watch.json ? Json(summary, account) : AllocationSummaryText(summary, account, config.rows);
+  return config.watch.json ? ToJson(summary, account) : AllocationSummaryText(summary, account, config.rows);
 }
 
 absl::StatusOr<EventWatchOptions> StreamOptions(const AllocsConfig& config, FileBroker* files) {

@@ -29,10 +29,6 @@
 namespace clrsampler {
 namespace {
 
-absl::Status Refused(absl::string_view what, absl::string_view hint) {
-  return WithHint(absl::InvalidArgumentError(what), hint);
-}
-
 // The options that were given and mean something to the sampler and its probes only.
 absl::Status CheckSamplerOptions(const RecordConfig& config) {
   const RecordConfig usual;
@@ -55,28 +51,28 @@ absl::Status CheckSamplerOptions(const RecordConfig& config) {
                   {"--save-stream", !config.save_stream.empty()}};
   for (const auto& [option, given] : kOptions) {
     if (given)
-      return Refused(absl::StrCat("--source eventpipe has no ", option), absl::StrCat("leave ", option, " out"));
+      return BadValue(absl::StrCat("--source eventpipe has no ", option), absl::StrCat("leave ", option, " out"));
   }
   return absl::OkStatus();
 }
 
-struct Results {
+struct EventResults {
   std::vector<ProfileOutput> outputs;
   std::optional<OutputFile> stats;
 };
 
-absl::StatusOr<Results> OpenResults(const RecordConfig& config, uint32_t pid) {
+absl::StatusOr<EventResults> OpenResults(const RecordConfig& config, uint32_t pid) {
   absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, {pid}, {});
   RETURN_IF_ERROR(outputs.status());
   for (const ProfileOutput& output : *outputs) {
     if (!output.writer->needs_code) continue;
-    return Refused(
+    return BadValue(
         absl::StrCat(output.name(), ": a .", output.writer->format, " holds machine code, which events lack"),
         "give it another extension");
   }
   ASSIGN_OR_RETURN(std::optional<OutputFile> stats, OpenStats(config));
   RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
-  return Results{*std::move(outputs), std::move(stats)};
+  return EventResults{*std::move(outputs), std::move(stats)};
 }
 
 absl::StatusOr<EventWatchOptions> WatchOptionsOf(const RecordConfig& config, uint32_t pid, ProfileView view) {
@@ -110,7 +106,7 @@ absl::StatusOr<ProfileModel> ModelOf(const EventProfile& profile, const EventPro
 }
 
 absl::Status WriteResults(const RecordConfig& config, const EventProfile& profile, const EventProfileOptions& options,
-                          const ProfileFilter& filter, Results& results) {
+                          const ProfileFilter& filter, EventResults& results) {
   absl::StatusOr<ProfileModel> model = ModelOf(profile, options);
   if (model.ok()) model = ApplyFilter(*std::move(model), filter);
   absl::Status written = model.status();
@@ -137,16 +133,17 @@ absl::Status WriteResults(const RecordConfig& config, const EventProfile& profil
 absl::Status CheckEventSource(const RecordConfig& config) {
   const bool by_stream = config.source == "eventpipe";
   if (!by_stream && config.event == "contention") {
-    return Refused(absl::StrCat("--event ", config.event, " is only in the runtime's own event stream"),
-                   "add --source eventpipe");
+    return BadValue(absl::StrCat("--event ", config.event, " is only in the runtime's own event stream"),
+                    "add --source eventpipe");
   }
   if (!by_stream) return absl::OkStatus();
   if (config.event == "cpu" || config.event == "off-cpu" || config.event == "wall") {
-    return Refused("--source eventpipe has no samples of CPU time and no waits of threads",
-                   "--event alloc, exception or contention says what to record");
+    return BadValue("--source eventpipe has no samples of CPU time and no waits of threads",
+                    "--event alloc, exception or contention says what to record");
   }
   if (!config.command.empty()) {
-    return Refused("--source eventpipe takes a process that runs, and no command", "start it, then name it with --pid");
+    return BadValue("--source eventpipe takes a process that runs, and no command",
+                    "start it, then name it with --pid");
   }
   return CheckSamplerOptions(config);
 }
@@ -155,9 +152,9 @@ absl::Status RunEventSource(const RecordConfig& config) {
   // A reader that closes the pipe early (head) must not kill us before the summary.
   signal(SIGPIPE, SIG_IGN);
   ASSIGN_OR_RETURN(const std::vector<uint32_t> pids, ParsePids(config.pids));
-  if (pids.size() != 1) return Refused("--source eventpipe takes one process", "name it with --pid PID");
+  if (pids.size() != 1) return BadValue("--source eventpipe takes one process", "name it with --pid PID");
   ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
-  ASSIGN_OR_RETURN(Results results, OpenResults(config, pids.front()));
+  ASSIGN_OR_RETURN(EventResults results, OpenResults(config, pids.front()));
 
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   EventProfileOptions options;

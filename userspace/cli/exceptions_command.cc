@@ -20,15 +20,15 @@
 namespace clrsampler {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const std::string& name) {
   const auto found = counts.find(name);
   return found == counts.end() ? 0 : found->second;
 }
 
-Json TypeRows(const AllocationSummary& summary, std::map<std::string, uint64_t> rethrown) {
-  Json rows = Json::array();
+OrderedJson TypeRows(const AllocationSummary& summary, std::map<std::string, uint64_t> rethrown) {
+  OrderedJson rows = OrderedJson::array();
   for (const AllocatedBytes& row : summary.types) {
     rows.push_back({{"name", row.name}, {"count", row.bytes}, {"rethrown", CountOf(rethrown, row.name)}});
     rethrown.erase(row.name);
@@ -38,11 +38,11 @@ Json TypeRows(const AllocationSummary& summary, std::map<std::string, uint64_t> 
   return rows;
 }
 
-Json FrameRows(const FrameTable& frames, const std::vector<FrameId>& stack) {
-  Json rows = Json::array();
+OrderedJson FrameRows(const FrameTable& frames, const std::vector<FrameId>& stack) {
+  OrderedJson rows = OrderedJson::array();
   for (const FrameId id : stack) {
     const Frame& frame = frames.at(id);
-    Json row = {{"name", frame.text}};
+    OrderedJson row = {{"name", frame.text}};
     if (frame.place.line != 0) {
       row["file"] = frame.place.file;
       row["line"] = frame.place.line;
@@ -57,20 +57,20 @@ std::string JsonText(const Recorder& recorder, const std::vector<ThrowingStack>&
   const AllocationSummary summary = SummarizeAllocations(recorder.frames(), recorder.stacks());
   uint64_t rethrown = 0;
   for (const auto& [type, count] : account.rethrown) rethrown += count;
-  Json methods = Json::array(), stack_rows = Json::array();
+  OrderedJson methods = OrderedJson::array(), stack_rows = OrderedJson::array();
   for (const AllocatedBytes& row : summary.methods) methods.push_back({{"name", row.name}, {"count", row.bytes}});
   for (const ThrowingStack& stack : stacks) {
     stack_rows.push_back(
         {{"type", stack.type}, {"count", stack.count}, {"frames", FrameRows(recorder.frames(), stack.frames)}});
   }
-  const Json json = {{"seconds", account.duration_seconds},
-                     {"exceptions", summary.bytes},
-                     {"exceptions_seen", CountOf(account.exceptions, "thrown")},
-                     {"rethrown", rethrown},
-                     {"types", TypeRows(summary, account.rethrown)},
-                     {"methods", methods},
-                     {"stacks", stack_rows}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson json = {{"seconds", account.duration_seconds},
+                            {"exceptions", summary.bytes},
+                            {"exceptions_seen", CountOf(account.exceptions, "thrown")},
+                            {"rethrown", rethrown},
+                            {"types", TypeRows(summary, account.rethrown)},
+                            {"methods", methods},
+                            {"stacks", stack_rows}};
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 std::string Text(const Recorder& recorder, const std::vector<ThrowingStack>& stacks, size_t rows) {

@@ -13,7 +13,7 @@
 namespace clrsampler {
 namespace {
 
-std::string Json(const NamedCompilation& named) {
+std::string ToJson(const NamedCompilation& named) {
   const Compilation& compilation = named.compilation;
   nlohmann::ordered_json json = {{"time_ns", compilation.began.ns},
                                  {"pid", named.tgid},
@@ -52,7 +52,7 @@ absl::Status RunJit(const WatchConfig& config) {
   LineOutput output(STDOUT_FILENO);
   options.on_compilation = [&](const NamedCompilation& named) {
     summary.Add(named);
-    output.Print(config.json ? Json(named) : CompilationLine(named, summary.first()));
+    output.Print(config.json ? ToJson(named) : CompilationLine(named, summary.first()));
   };
   return RunWatch(
       config,

@@ -21,7 +21,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxFileBytes = 64 << 20;
+constexpr size_t kMaxNamesBytes = 64 << 20;
 
 // "Ns.Type[Args]::Method[Args](Parameters)" -> owner and method without parameters.
 std::pair<std::string, std::string> SplitRaw(const std::string& text) {
@@ -88,7 +88,7 @@ absl::Status RunNames(const NamesConfig& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<AddressSymbolizer> symbolizer, AddressSymbolizer::Create(config.pid, options));
   std::vector<std::string> texts = config.addresses;
   if (!config.addresses_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string file, ReadWholeFile(config.addresses_file, kMaxFileBytes));
+    ASSIGN_OR_RETURN(const std::string file, ReadWholeFile(config.addresses_file, kMaxNamesBytes));
     for (const absl::string_view line : absl::StrSplit(file, '\n', absl::SkipWhitespace())) texts.emplace_back(line);
   }
   std::vector<uint64_t> addresses;

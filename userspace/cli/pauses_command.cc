@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-std::string Json(const ObservedPause& observed) {
+std::string ToJson(const ObservedPause& observed) {
   const Pause& pause = observed.pause;
   nlohmann::ordered_json json = {{"time_ns", pause.requested.ns},
                                  {"pid", observed.process.tgid},
@@ -61,7 +61,7 @@ absl::Status RunPauses(const PausesConfig& config) {
   LineOutput output(STDOUT_FILENO);
   options.on_pause = [&](const ObservedPause& observed) {
     summary.Add(observed.pause);
-    output.Print(config.watch.json ? Json(observed) : PauseLine(observed.pause, summary.first_request()));
+    output.Print(config.watch.json ? ToJson(observed) : PauseLine(observed.pause, summary.first_request()));
     if (config.watch.json) return;
     for (const Culprit& culprit : observed.culprits) {
       output.Print(absl::StrCat("            delayed ", DurationText(culprit.delay_ns), " by ",

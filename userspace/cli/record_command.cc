@@ -46,10 +46,6 @@
 namespace clrsampler {
 namespace {
 
-absl::Status BadValue(absl::string_view what, absl::string_view hint) {
-  return WithHint(absl::InvalidArgumentError(what), hint);
-}
-
 // One line that is drawn over on a terminal. Nothing is drawn where standard error goes to a file.
 class ProgressLine {
  public:

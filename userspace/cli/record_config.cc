@@ -13,10 +13,6 @@
 namespace clrsampler {
 namespace {
 
-absl::Status BadValue(absl::string_view what, absl::string_view hint) {
-  return WithHint(absl::InvalidArgumentError(what), hint);
-}
-
 absl::Status SetTarget(const RecordConfig& config, RecordOptions& options) {
   auto pids = ParsePids(config.pids);
   if (!pids.ok()) return pids.status();
@@ -104,6 +100,10 @@ RecordView ViewOf(const RecordConfig& config) {
 }
 
 }  // namespace
+
+absl::Status BadValue(absl::string_view what, absl::string_view hint) {
+  return WithHint(absl::InvalidArgumentError(what), hint);
+}
 
 absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   constexpr size_t kSavedStacks = 500;

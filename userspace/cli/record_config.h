@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "cli/hook_budget_option.h"
 #include "cli/perf_map_options.h"
 #include "cli/profile_options.h"
@@ -63,6 +65,9 @@ struct RecordConfig {
 
 // Errors name the option and have a hint.
 absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config);
+
+// An error about an option, with a hint.
+absl::Status BadValue(absl::string_view what, absl::string_view hint);
 
 }  // namespace clrsampler
 

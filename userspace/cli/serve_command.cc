@@ -30,6 +30,7 @@
 #include "container_runtime/cri_process.h"
 #include "export/access.h"
 #include "export/listen_address.h"
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "os/secret_file.h"
 #include "output/summary.h"
@@ -100,8 +101,6 @@ absl::Status ReadAccess(const ServeConfig& config, const std::string& run_token,
   return absl::OkStatus();
 }
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
 absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
   options.record.frequency_hz = config.frequency_hz;
   options.record.roles = !config.no_hooks;
@@ -119,7 +118,7 @@ absl::Status SetSampling(const ServeConfig& config, ServeOptions& options) {
     options.record.ring_bytes = *bytes;
   }
   ASSIGN_OR_RETURN(const uint64_t window, ParseDurationNs("--window", config.window));
-  if (window < kSecond || window > 60 * kSecond) {
+  if (window < kSecondNs || window > 60 * kSecondNs) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("--window ", config.window, " is not from 1s to 60s")),
                     "10s is a good length");
   }
@@ -151,7 +150,7 @@ absl::Status SetHistory(const ServeConfig& config, ServeOptions& options) {
   if (!history_bytes.ok()) return history_bytes.status();
   options.history.max_bytes = *history_bytes;
   ASSIGN_OR_RETURN(const uint64_t age, ParseDurationNs("--history-age", config.history_age));
-  if (age < 3600 * kSecond) {
+  if (age < 3600 * kSecondNs) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("--history-age ", config.history_age, " is less than 1h")),
                     "write it as 24h or 720h; --no-history keeps nothing");
   }

@@ -31,7 +31,7 @@ const char* EndText(StackEnd end) {
   return "";
 }
 
-std::string Json(const ThreadStacks& stacks, const ThreadStack& thread) {
+std::string ToJson(const ThreadStacks& stacks, const ThreadStack& thread) {
   nlohmann::ordered_json json = {{"tid", thread.tid}, {"comm", thread.comm}, {"end", EndText(thread.end)}};
   if (!thread.trouble.empty()) json["trouble"] = thread.trouble;
   AddLockJson(stacks, thread, json);
@@ -90,7 +90,7 @@ absl::Status RunStacks(const StacksConfig& config) {
   }
   for (const ThreadStack& thread : stacks.threads) {
     if (config.json) {
-      std::printf("%s\n", Json(stacks, thread).c_str());
+      std::printf("%s\n", ToJson(stacks, thread).c_str());
     } else {
       Print(stacks, thread);
     }

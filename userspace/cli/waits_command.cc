@@ -41,7 +41,7 @@ std::string Text(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-nlohmann::ordered_json Json(const WaitSummary& summary, const Account& account) {
+nlohmann::ordered_json ToJson(const WaitSummary& summary, const Account& account) {
   return {{"seconds", account.duration_seconds},
           {"waited_us", summary.waited_us},
           {"running_us", summary.running_us},
@@ -49,7 +49,7 @@ nlohmann::ordered_json Json(const WaitSummary& summary, const Account& account) 
           {"sites", Rows(summary.sites)}};
 }
 
-std::string Json(const PoolSummary& summary, double seconds) {
+std::string ToJson(const PoolSummary& summary, double seconds) {
   nlohmann::ordered_json sites = nlohmann::ordered_json::array();
   for (const BlockedWorkers& site : summary.sites) {
     sites.push_back({{"kind", site.kind}, {"method", site.method}, {"workers", site.workers}});
@@ -110,7 +110,7 @@ absl::Status RunWall(const WaitsConfig& config) {
   options.wakers = true;
   return PrintTables(config, std::move(options), [&](const Recorder& recorder) {
     const WaitSummary summary = SummarizeWaits(recorder.frames(), recorder.stacks(), {});
-    return config.watch.json ? Text(Json(summary, recorder.account()))
+    return config.watch.json ? Text(ToJson(summary, recorder.account()))
                              : WaitSummaryText(summary, recorder.account(), config.rows);
   });
 }
@@ -124,7 +124,7 @@ absl::Status RunThreadPool(const WaitsConfig& config) {
     const double seconds = recorder.account().duration_seconds;
     const PoolSummary summary =
         SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), pool.Numbers());
-    return config.watch.json ? Json(summary, seconds) : PoolSummaryText(summary, seconds, config.rows);
+    return config.watch.json ? ToJson(summary, seconds) : PoolSummaryText(summary, seconds, config.rows);
   });
 }
 
@@ -138,7 +138,7 @@ absl::Status RunLocks(const WaitsConfig& config) {
                                                {WaitKind::kMonitor, WaitKind::kLock, WaitKind::kSemaphore,
                                                 WaitKind::kEvent, WaitKind::kTaskWait, WaitKind::kFutex});
     const absl::StatusOr<ThreadStacks> now = TakeThreadStacks(config.watch.pid, config.watch.names, {}, files.get());
-    if (config.watch.json) return Text(WithHeldLocks(Json(summary, recorder.account()), now));
+    if (config.watch.json) return Text(WithHeldLocks(ToJson(summary, recorder.account()), now));
     return absl::StrCat(
         WaitSummaryText(summary, recorder.account(), config.rows), "\nat the end:\n",
         now.ok() ? HeldLocksText(*now, config.rows)

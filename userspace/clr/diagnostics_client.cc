@@ -17,6 +17,7 @@
 #include "clr/target_environment.h"
 #include "formats/proc/environ_text.h"
 #include "formats/proc/stat_text.h"
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
@@ -24,7 +25,6 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxProcFileBytes = 4096;
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 // The distance that the process's time namespace adds to CLOCK_BOOTTIME, the clock of start times.
 int64_t BoottimeOffsetNs(absl::string_view proc_root, absl::string_view process) {

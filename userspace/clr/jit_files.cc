@@ -8,15 +8,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "formats/proc/environ_text.h"
+#include "formats/proc/stat_text.h"
 #include "os/clock.h"
 #include "os/tape_answer.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr size_t kMaxEnvironmentBytes = 1 << 20;
-constexpr size_t kMaxStatBytes = 4096;
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 uint64_t NowNs(clockid_t clock, Tape* tape) {
   return Taped(

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/recorded_name.h"
+#include "clr/tailed_file.h"
 #include "formats/byte_reader.h"
 #include "formats/names/runtime_names.h"
 #include "status/status.h"
@@ -16,7 +17,6 @@ namespace {
 
 // A header may be a little older than the start of the process: the start is known in ticks of 10 ms.
 constexpr uint64_t kStartSlackNs = 1'000'000'000;
-constexpr size_t kLeastScratchBytes = 256 << 10;
 
 }  // namespace
 

@@ -6,13 +6,13 @@
 
 #include "absl/strings/match.h"
 #include "clr/recorded_name.h"
+#include "clr/tailed_file.h"
 #include "formats/byte_reader.h"
 #include "formats/names/runtime_names.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kLeastScratchBytes = 256 << 10;
 constexpr size_t kMostScratchBytes = 2 << 20;
 static_assert(kMostScratchBytes > PerfMapParser::kMaxLineBytes);
 

@@ -10,7 +10,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kMark = "@(#)Version ";
 constexpr uint16_t kAnyPatch = UINT16_MAX;
 
 constexpr RuntimeDefect kDefects[] = {
@@ -97,7 +96,7 @@ std::optional<RuntimeVersion> VersionFromProductVersion(absl::string_view text) 
 }
 
 std::optional<RuntimeVersion> VersionFromMark(absl::string_view text) {
-  if (!absl::ConsumePrefix(&text, kMark)) return std::nullopt;
+  if (!absl::ConsumePrefix(&text, kVersionMark)) return std::nullopt;
   return VersionFromFileVersion(text.substr(0, text.find(' ')));
 }
 

@@ -17,6 +17,9 @@
 
 namespace clrsampler {
 
+// Each image of the runtime has its version behind these letters.
+inline constexpr absl::string_view kVersionMark = "@(#)Version ";
+
 struct RuntimeVersion {
   uint16_t major = 0;  // 0: a runtime whose version is not known
   uint16_t minor = 0;

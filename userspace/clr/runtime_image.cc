@@ -9,13 +9,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clr/runtime_facts.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_exports.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kMark = "@(#)Version ";
 constexpr absl::string_view kAotCookie = "DNDH";
 
 // A single-file host has 80 MB, its .rodata a few. An image with more than this is not a runtime.
@@ -47,7 +47,7 @@ void ForEachDataSection(const ElfImage& image, Visitor visit) {
 RuntimeVersion FindMarkedVersion(const ElfImage& image) {
   RuntimeVersion version;
   ForEachDataSection(image, [&](std::span<const std::byte> bytes) {
-    const void* found = memmem(bytes.data(), bytes.size(), kMark.data(), kMark.size());
+    const void* found = memmem(bytes.data(), bytes.size(), kVersionMark.data(), kVersionMark.size());
     if (found == nullptr) return false;
     const size_t offset = static_cast<size_t>(static_cast<const std::byte*>(found) - bytes.data());
     const auto text = TextAt(bytes, offset, 256);

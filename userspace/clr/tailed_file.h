@@ -22,6 +22,8 @@
 
 namespace clrsampler {
 
+inline constexpr size_t kLeastScratchBytes = 256 << 10;  // of the buffer that parts of a file are read into
+
 struct TailCounters {
   uint64_t read_bytes = 0;
   uint64_t records = 0;      // whole and understood

@@ -8,14 +8,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "formats/proc/cgroup_identity.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kLongestPauseNs = 300 * kSecond;
-constexpr uint64_t kIdleNs = 60 * kSecond;  // a container that nobody asked about for so long has no processes
-constexpr uint64_t kAgainNs = 2 * kSecond;  // CRI-O does not list a container until it has been started
+constexpr uint64_t kLongestPauseNs = 300 * kSecondNs;
+constexpr uint64_t kIdleNs = 60 * kSecondNs;  // a container that nobody asked about for so long has no processes
+constexpr uint64_t kAgainNs = 2 * kSecondNs;  // CRI-O does not list a container until it has been started
 
 }  // namespace
 
@@ -80,7 +80,7 @@ bool ContainerNames::Take(const CriAnswer& answer, MonotonicTime now) {
     SayFailure(answer);
     // Questions that were under way at the same time count as one failure.
     if (now >= may_ask_) {
-      pause_ns_ = std::clamp(pause_ns_ * 2, kSecond, kLongestPauseNs);
+      pause_ns_ = std::clamp(pause_ns_ * 2, kSecondNs, kLongestPauseNs);
       may_ask_ = {now.ns + pause_ns_};
     }
     queue_.push_back({key, now});

@@ -17,7 +17,7 @@ namespace clrsampler {
 namespace {
 
 constexpr absl::string_view kTokenParameter = "token";
-constexpr absl::string_view kHint =
+constexpr absl::string_view kTokenHint =
     "open the link that clrsampler serve printed, or send Authorization: Bearer TOKEN with a token of its --token-file";
 // A form of the method GET, since no request has a body here. It asks for /?token=..., as the link does.
 constexpr absl::string_view kLogInPage =
@@ -53,7 +53,7 @@ std::string CookieName(const HttpRequest& request) {
 }
 
 HttpAnswer Unknown(const std::string& path, absl::string_view error) {
-  HttpAnswer answer = ErrorAnswer(401, error, kHint);
+  HttpAnswer answer = ErrorAnswer(401, error, kTokenHint);
   if (path == "/") {
     answer = TextAnswer("text/html; charset=utf-8", std::string(kLogInPage));
     answer.status = 401;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "export/api_json.h"
+#include "export/metrics.h"
 #include "export/page_assets.h"
 #include "export/profile_answer.h"
 #include "export/recent_history.h"
@@ -49,11 +50,9 @@ uint64_t SystemNow() {
           .count());
 }
 
-bool InProc(uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) == 0; }
-
 EndpointParts WithDefaults(EndpointParts parts) {
   if (!parts.now_unix_ns) parts.now_unix_ns = &SystemNow;
-  if (!parts.process_exists) parts.process_exists = &InProc;
+  if (!parts.process_exists) parts.process_exists = &IsInProc;
   return parts;
 }
 

@@ -21,7 +21,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kHint =
+constexpr absl::string_view kAddressHint =
     "127.0.0.1:9404, [::1]:9404, 0.0.0.0:9404 (any client that can reach this host), or unix:/path";
 constexpr int kBacklog = 1024;
 constexpr mode_t kUnixMode = 0660;
@@ -103,7 +103,7 @@ std::string ListenAddress::host() const { return is_ipv6() ? absl::StrCat("[", a
 
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   const auto wrong = [&](absl::string_view why) {
-    return WithHint(absl::InvalidArgumentError(absl::StrCat("can't listen on ", text, ": ", why)), kHint);
+    return WithHint(absl::InvalidArgumentError(absl::StrCat("can't listen on ", text, ": ", why)), kAddressHint);
   };
   ListenAddress result;
   if (absl::ConsumePrefix(&text, "unix:")) {

@@ -11,7 +11,7 @@ namespace {
 
 // The wait after the end of the time that was asked for: a window, its names and its way to us.
 constexpr auto kPatience = std::chrono::seconds(30);
-constexpr auto kLookUp = std::chrono::seconds(1);
+constexpr auto kLiveLookUp = std::chrono::seconds(1);
 constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs: a window ends this near to the time that was asked for
 
 uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
@@ -78,7 +78,7 @@ void LiveProfiles::Run() {
   std::list<Waiting> active;
   uint64_t newest = 0;
   while (true) {
-    const std::vector<SharedWindow> windows = windows_.After(newest, kLookUp);
+    const std::vector<SharedWindow> windows = windows_.After(newest, kLiveLookUp);
     if (!windows.empty()) newest = windows.back()->number;
     const bool closed = windows_.closed();
     std::list<Waiting> begun;

@@ -54,14 +54,12 @@ absl::string_view Architecture() {
 #endif
 }
 
-bool InProc(uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) == 0; }
-
 class PrometheusMetrics : public Metrics {
  public:
   explicit PrometheusMetrics(const MetricsOptions& options)
       : families_(false),
         processes_(options.max_processes, options.grace_ns, kQuietNs,
-                   options.process_exists ? options.process_exists : &InProc),
+                   options.process_exists ? options.process_exists : &IsInProc),
         containers_(options.max_processes, options.grace_ns, kQuietNs, nullptr),
         process_series_(options.max_processes),
         container_series_(options.max_processes),
@@ -443,6 +441,8 @@ class PrometheusMetrics : public Metrics {
 };
 
 }  // namespace
+
+bool IsInProc(uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) == 0; }
 
 std::unique_ptr<Metrics> Metrics::Make(const MetricsOptions& options) {
   return std::make_unique<PrometheusMetrics>(options);

@@ -21,6 +21,9 @@
 
 namespace clrsampler {
 
+// True: the process is alive, or is a zombie.
+bool IsInProc(uint32_t pid);
+
 struct MetricsOptions {
   std::string version;
   size_t max_processes = 50;

@@ -14,7 +14,7 @@ namespace clrsampler {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kLookUp = std::chrono::seconds(1);
+constexpr auto kPushLookUp = std::chrono::seconds(1);
 constexpr uint32_t kMostDoublings = 30;
 
 class WindowPusher : public Pusher {
@@ -49,8 +49,8 @@ class WindowPusher : public Pusher {
       const Clock::time_point now = Clock::now();
       const bool due = !queue_.empty() && now >= not_before_;
       const Clock::duration wait = due              ? Clock::duration(0)
-                                   : queue_.empty() ? kLookUp
-                                                    : std::min<Clock::duration>(not_before_ - now, kLookUp);
+                                   : queue_.empty() ? kPushLookUp
+                                                    : std::min<Clock::duration>(not_before_ - now, kPushLookUp);
       TakeNew(wait);
       DropOld();
       if (!stopping_ && !queue_.empty() && Clock::now() >= not_before_) SendOne();

@@ -8,7 +8,7 @@
 namespace clrsampler {
 namespace {
 
-bool IsPassing(unsigned status) { return status == 0 || status == 408 || status == 429 || status >= 500; }
+bool IsPassingHttp(unsigned status) { return status == 0 || status == 408 || status == 429 || status >= 500; }
 
 class PyroscopeProtocol : public PushProtocol {
  public:
@@ -36,7 +36,7 @@ class PyroscopeProtocol : public PushProtocol {
     verdict.retry_after = outcome.retry_after;
     if (outcome.status >= 200 && outcome.status < 300) return verdict;
     verdict.why = outcome.status == 0 ? outcome.error : absl::StrCat("HTTP status ", outcome.status);
-    verdict.answer = IsPassing(outcome.status) ? PushAnswer::kPassing : PushAnswer::kRefused;
+    verdict.answer = IsPassingHttp(outcome.status) ? PushAnswer::kPassing : PushAnswer::kRefused;
     if (verdict.answer == PushAnswer::kRefused) verdict.why += QuotedAnswer(outcome.answer);
     return verdict;
   }

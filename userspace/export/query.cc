@@ -11,12 +11,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "formats/names/utf8.h"
+#include "os/clock.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 // The clocks of most languages end in the year 2262. Sums of two such times fit.
 constexpr uint64_t kLatestUnixNs = std::numeric_limits<int64_t>::max();
 constexpr absl::string_view kTimeHint =
@@ -80,16 +80,16 @@ std::optional<uint64_t> TimeBack(absl::string_view text, uint64_t now_unix_ns) {
   uint64_t unit = 0;
   switch (text.back()) {
     case 's':
-      unit = kSecond;
+      unit = kSecondNs;
       break;
     case 'm':
-      unit = 60 * kSecond;
+      unit = 60 * kSecondNs;
       break;
     case 'h':
-      unit = 3600 * kSecond;
+      unit = 3600 * kSecondNs;
       break;
     case 'd':
-      unit = 24 * 3600 * kSecond;
+      unit = 24 * 3600 * kSecondNs;
       break;
     default:
       return std::nullopt;
@@ -148,7 +148,7 @@ absl::StatusOr<uint64_t> ParseQueryTime(absl::string_view text, uint64_t now_uni
       time = static_cast<uint64_t>(absl::ToUnixNanos(parsed));
     }
   } else {
-    time = Scaled(text, kSecond);
+    time = Scaled(text, kSecondNs);
   }
   if (!time) return WithHint(absl::InvalidArgumentError(absl::StrCat(text, " is no time")), kTimeHint);
   return *time;

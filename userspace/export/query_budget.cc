@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr const char* kFurtherClients = "";
 
 HttpAnswer Refusal(unsigned status, absl::string_view error, uint64_t wait_ns) {
-  const std::string seconds = absl::StrCat(std::max<uint64_t>(1, (wait_ns + kSecond - 1) / kSecond));
+  const std::string seconds = absl::StrCat(std::max<uint64_t>(1, (wait_ns + kSecondNs - 1) / kSecondNs));
   HttpAnswer answer = ErrorAnswer(status, error, absl::StrCat("ask again in ", seconds, " s, for a shorter time"));
   std::erase_if(answer.headers, [](const auto& header) { return header.first == "Retry-After"; });
   answer.headers.emplace_back("Retry-After", seconds);
@@ -43,8 +43,9 @@ std::optional<HttpAnswer> QueryBudget::Begin(std::string client, uint64_t now_ns
 std::optional<HttpAnswer> QueryBudget::Enter(std::string& client, uint64_t now_ns) {
   Client& known = Find(client, now_ns);
   if (std::optional<HttpAnswer> refusal = Begin(client, now_ns)) return refusal;
-  if (known.waiting >= limits_.client_waiting) return Refusal(429, "too many of your questions wait already", kSecond);
-  if (waiting_ >= limits_.waiting) return Refusal(503, "too many questions are being answered", kSecond);
+  if (known.waiting >= limits_.client_waiting)
+    return Refusal(429, "too many of your questions wait already", kSecondNs);
+  if (waiting_ >= limits_.waiting) return Refusal(503, "too many questions are being answered", kSecondNs);
   ++known.waiting;
   ++waiting_;
   return std::nullopt;

@@ -5,11 +5,11 @@
 namespace clrsampler {
 namespace {
 
-Hresult Query(void* object, const Guid* wanted, void** out) {
+Hresult QueryFactory(void* object, const Guid* wanted, void** out) {
   return QueryStatic(static_cast<TableObject*>(object), &kClassFactoryInterface, 1, wanted, out);
 }
 
-uint32_t Count(void*) { return 1; }
+uint32_t FactoryCount(void*) { return 1; }
 
 Hresult CreateInstance(void*, void* outer, const Guid* wanted, void** out) {
   *out = nullptr;
@@ -27,8 +27,8 @@ extern "C" [[gnu::visibility("default")]] clrsampler::Hresult DllGetClassObject(
                                                                                 const clrsampler::Guid* wanted,
                                                                                 void** out) {
   using namespace clrsampler;  // NOLINT(google-build-using-namespace): of this project
-  static void* table[kFactorySlots] = {reinterpret_cast<void*>(Query), reinterpret_cast<void*>(Count),
-                                       reinterpret_cast<void*>(Count), reinterpret_cast<void*>(CreateInstance),
+  static void* table[kFactorySlots] = {reinterpret_cast<void*>(QueryFactory), reinterpret_cast<void*>(FactoryCount),
+                                       reinterpret_cast<void*>(FactoryCount), reinterpret_cast<void*>(CreateInstance),
                                        reinterpret_cast<void*>(LockServer)};
   static TableObject factory{table};
   *out = nullptr;

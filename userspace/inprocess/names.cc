@@ -13,7 +13,7 @@ constexpr uint32_t kVisibilityMask = 0x7;  // of a type's attributes (ECMA-335 I
 constexpr uint32_t kFirstNested = 2;
 
 // Counts of the metadata interface include the closing NUL, and are those of the whole name.
-size_t UnitsWithoutNul(uint32_t count) { return count == 0 ? 0 : (count > kNameUnits ? kNameUnits : count) - 1; }
+size_t UnitsOfName(uint32_t count) { return count == 0 ? 0 : (count > kNameUnits ? kNameUnits : count) - 1; }
 
 // The metadata of a module, given back at the end.
 class Metadata {
@@ -60,7 +60,7 @@ class Metadata {
       return;
     }
     NameType(type, name.type);
-    name.method.Append(units, UnitsWithoutNul(count));
+    name.method.Append(units, UnitsOfName(count));
   }
 
  private:
@@ -69,7 +69,7 @@ class Metadata {
     uint32_t count = 0, attributes = 0;
     MetadataToken base = 0;
     if (Succeeded(CallSlot(import_, kGetTypeDefProps, type, units, kNameUnits, &count, &attributes, &base))) {
-      name.Append(units, UnitsWithoutNul(count));
+      name.Append(units, UnitsOfName(count));
     }
   }
 
@@ -143,7 +143,7 @@ void NameDynamicFunction(void* info, RuntimeId function, FunctionName& name) {
   const void* signature = nullptr;
   if (Succeeded(CallSlot(info, kGetDynamicFunctionInfo, function, &name.module, &signature, &signature_bytes,
                          kNameUnits, &count, units))) {
-    name.method.Append(units, UnitsWithoutNul(count));
+    name.method.Append(units, UnitsOfName(count));
   }
 }
 

@@ -11,7 +11,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr int64_t kDefaultFrequencyHz = 99;
 constexpr int64_t kUsualMlockKb = 516;
 
 constexpr absl::string_view kSetcap =

@@ -24,7 +24,6 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxTextBytes = 64 * 1024;
-constexpr int kDefaultFrequencyHz = 99;
 
 std::optional<int64_t> ReadNumber(const std::string& path) {
   const auto text = ReadWholeFile(path, 256);

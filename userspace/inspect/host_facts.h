@@ -11,6 +11,8 @@
 
 namespace clrsampler {
 
+inline constexpr int kDefaultFrequencyHz = 99;  // of a recording whose rate nobody named
+
 struct HostFacts {
   std::string kernel;        // "6.1.0-18-amd64"
   std::string architecture;  // "x86_64"

@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kMoments = 10;
 constexpr timespec kBetween = {.tv_sec = 0, .tv_nsec = 100'000'000};
-constexpr int kMaxThreads = 32'768;
+constexpr int kMaxPoolThreads = 32'768;
 constexpr char kWorker[] = ".NET TP Worker";
 
 void CountWorkers(const std::string& tasks, PoolMoment& moment) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(tasks.c_str()), closedir);
   if (directory == nullptr) return;
-  for (int seen = 0; seen < kMaxThreads; ++seen) {
+  for (int seen = 0; seen < kMaxPoolThreads; ++seen) {
     const dirent* entry = readdir(directory.get());
     if (entry == nullptr) break;
     if (entry->d_name[0] == '.') continue;

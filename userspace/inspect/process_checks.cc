@@ -18,8 +18,8 @@ constexpr double kStartUpSeconds = 10;
 
 constexpr uint32_t kPerfMapAndJitdump = 1, kJitdumpOnly = 2;  // values of PerfMapEnabled
 
-void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what,
-         absl::string_view fix = "") {
+void AddFinding(Findings& findings, FindingLevel level, absl::string_view check, std::string what,
+                absl::string_view fix = "") {
   findings.push_back({level, std::string(check), std::move(what), std::string(fix)});
 }
 
@@ -47,10 +47,10 @@ void CheckRuntime(const ProcessFacts& facts, Findings& findings) {
   if (runtime.composite.value_or(false)) absl::StrAppend(&text, ", composite images");
   if (runtime.bundle_compressed) absl::StrAppend(&text, ", compressed bundle");
   if (runtime.version.known()) {
-    Add(findings, FindingLevel::kPass, "runtime", std::move(text));
+    AddFinding(findings, FindingLevel::kPass, "runtime", std::move(text));
   } else {
-    Add(findings, FindingLevel::kWarn, "runtime", std::move(text),
-        "names come from perf map and images only; DOTNET_PerfMapEnabled=3 at its start");
+    AddFinding(findings, FindingLevel::kWarn, "runtime", std::move(text),
+               "names come from perf map and images only; DOTNET_PerfMapEnabled=3 at its start");
   }
 }
 
@@ -72,7 +72,7 @@ void CheckNames(const ProcessFacts& facts, Findings& findings) {
   const FindingLevel level = outlook.word == NamingWord::kPoor   ? FindingLevel::kFail
                              : outlook.word == NamingWord::kFull ? FindingLevel::kPass
                                                                  : FindingLevel::kWarn;
-  Add(findings, level, "names", std::move(what), level == FindingLevel::kPass ? "" : fix);
+  AddFinding(findings, level, "names", std::move(what), level == FindingLevel::kPass ? "" : fix);
 }
 
 // Whether the defect can strike in the process as it is now.
@@ -97,25 +97,26 @@ void CheckDefects(const ProcessFacts& facts, Findings& findings) {
   for (const RuntimeDefect* defect : DefectsOf(facts.runtime->version)) {
     const bool triggered = IsTriggered(*defect, facts);
     const std::string upstream = defect->upstream.empty() ? "" : absl::StrCat(" (", defect->upstream, ")");
-    Add(findings, triggered ? FindingLevel::kWarn : FindingLevel::kPass, "runtime_defect",
-        absl::StrCat(triggered ? "defect of this runtime: " : "defect of this runtime, not at work now: ",
-                     defect->summary, upstream),
-        triggered ? defect->way_out : "");
+    AddFinding(findings, triggered ? FindingLevel::kWarn : FindingLevel::kPass, "runtime_defect",
+               absl::StrCat(triggered ? "defect of this runtime: " : "defect of this runtime, not at work now: ",
+                            defect->summary, upstream),
+               triggered ? defect->way_out : "");
   }
 }
 
 void CheckMemory(const ProcessFacts& facts, Findings& findings) {
   if (!IsCoreClr(facts)) return;
   if (facts.memory.ok()) {
-    Add(findings, FindingLevel::kPass, "memory", "memory reading: possible");
+    AddFinding(findings, FindingLevel::kPass, "memory", "memory reading: possible");
   } else if (absl::IsUnavailable(facts.memory)) {
-    Add(findings, FindingLevel::kPass, "memory", absl::StrCat("memory reading: not yet: ", facts.memory.message()));
+    AddFinding(findings, FindingLevel::kPass, "memory",
+               absl::StrCat("memory reading: not yet: ", facts.memory.message()));
   } else if (absl::IsPermissionDenied(facts.memory)) {
-    Add(findings, FindingLevel::kWarn, "memory", absl::StrCat("memory reading: ", facts.memory.message()),
-        "run as root, or with cap_sys_ptrace and kernel.yama.ptrace_scope below 3");
+    AddFinding(findings, FindingLevel::kWarn, "memory", absl::StrCat("memory reading: ", facts.memory.message()),
+               "run as root, or with cap_sys_ptrace and kernel.yama.ptrace_scope below 3");
   } else {
-    Add(findings, FindingLevel::kWarn, "memory", absl::StrCat("memory reading: ", facts.memory.message()),
-        "--enable-perf-map, or DOTNET_PerfMapEnabled=3 at its start, names what it compiles");
+    AddFinding(findings, FindingLevel::kWarn, "memory", absl::StrCat("memory reading: ", facts.memory.message()),
+               "--enable-perf-map, or DOTNET_PerfMapEnabled=3 at its start, names what it compiles");
   }
 }
 
@@ -124,15 +125,16 @@ void CheckSocket(const ProcessFacts& facts, Findings& findings) {
   const EnvironmentFacts& environment = facts.environment;
   constexpr absl::string_view kFix = "none needed, unless the perf map is to be switched on from outside";
   if (environment.enable_diagnostics == 0u || environment.enable_diagnostics_ipc == 0u) {
-    Add(findings, FindingLevel::kWarn, "diagnostics_socket",
-        absl::StrCat("diagnostics socket: switched off by DOTNET_EnableDiagnostics",
-                     environment.enable_diagnostics == 0u ? "" : "_IPC", "=0"),
-        kFix);
+    AddFinding(findings, FindingLevel::kWarn, "diagnostics_socket",
+               absl::StrCat("diagnostics socket: switched off by DOTNET_EnableDiagnostics",
+                            environment.enable_diagnostics == 0u ? "" : "_IPC", "=0"),
+               kFix);
   } else if (facts.socket_exists) {
-    Add(findings, FindingLevel::kPass, "diagnostics_socket", absl::StrCat("diagnostics socket: ", facts.socket_path));
+    AddFinding(findings, FindingLevel::kPass, "diagnostics_socket",
+               absl::StrCat("diagnostics socket: ", facts.socket_path));
   } else {
-    Add(findings, FindingLevel::kWarn, "diagnostics_socket",
-        absl::StrCat("diagnostics socket: none at ", facts.socket_path), kFix);
+    AddFinding(findings, FindingLevel::kWarn, "diagnostics_socket",
+               absl::StrCat("diagnostics socket: none at ", facts.socket_path), kFix);
   }
 }
 
@@ -142,8 +144,8 @@ void CheckDirectory(const ProcessFacts& facts, Findings& findings) {
   // It only matters to users who write there.
   const FindingLevel trouble = PerfMapIsOn(facts) ? FindingLevel::kWarn : FindingLevel::kPass;
   const auto add = [&](absl::string_view what, absl::string_view fix) {
-    Add(findings, trouble, "perf_map_directory", absl::StrCat("perf map directory ", directory.path, ": ", what),
-        trouble == FindingLevel::kPass ? "" : fix);
+    AddFinding(findings, trouble, "perf_map_directory", absl::StrCat("perf map directory ", directory.path, ": ", what),
+               trouble == FindingLevel::kPass ? "" : fix);
   };
   if (!directory.status.ok()) {
     add(absl::IsNotFound(directory.status) ? "does not exist" : std::string(directory.status.message()),
@@ -156,23 +158,24 @@ void CheckDirectory(const ProcessFacts& facts, Findings& findings) {
     add(absl::StrCat("only ", Megabytes(directory.free_bytes), " free"),
         "make room; a full disk cuts the perf map off");
   } else {
-    Add(findings, FindingLevel::kPass, "perf_map_directory",
-        absl::StrCat("perf map directory ", directory.path, ": ", Megabytes(directory.free_bytes), " free"));
+    AddFinding(findings, FindingLevel::kPass, "perf_map_directory",
+               absl::StrCat("perf map directory ", directory.path, ": ", Megabytes(directory.free_bytes), " free"));
   }
 }
 
 void CheckAttached(const ProcessFacts& facts, Findings& findings) {
   if (facts.tracer_pid != 0) {
-    Add(findings, FindingLevel::kWarn, "tracer", absl::StrCat("traced by process ", facts.tracer_pid),
-        "a stopped process yields no samples; let the debugger go on or detach it");
+    AddFinding(findings, FindingLevel::kWarn, "tracer", absl::StrCat("traced by process ", facts.tracer_pid),
+               "a stopped process yields no samples; let the debugger go on or detach it");
   }
   if (!facts.environment.profiler.empty()) {
-    Add(findings, FindingLevel::kWarn, "profiler",
-        absl::StrCat("another profiler is loaded: ", facts.environment.profiler),
-        "its work shows in the profile; unset CORECLR_ENABLE_PROFILING to measure without it");
+    AddFinding(findings, FindingLevel::kWarn, "profiler",
+               absl::StrCat("another profiler is loaded: ", facts.environment.profiler),
+               "its work shows in the profile; unset CORECLR_ENABLE_PROFILING to measure without it");
   }
   if (facts.perf_map.live || facts.jitdump.live) {
-    Add(findings, FindingLevel::kPass, "perf_map",
+    AddFinding(
+        findings, FindingLevel::kPass, "perf_map",
         absl::StrCat("perf map: ",
                      facts.perf_map.live ? absl::StrCat(facts.perf_map.path, ", ", Megabytes(facts.perf_map.bytes),
                                                         facts.perf_map_is_ours ? ", switched on by clrsampler" : "")
@@ -180,8 +183,9 @@ void CheckAttached(const ProcessFacts& facts, Findings& findings) {
                      facts.perf_map.live && facts.jitdump.live ? "; " : "",
                      facts.jitdump.live ? absl::StrCat(facts.jitdump.path, ", ", Megabytes(facts.jitdump.bytes)) : ""));
   } else if (facts.environment.perf_map_enabled.value_or(0) != 0 && facts.runtime.has_value() && IsCoreClr(facts)) {
-    Add(findings, FindingLevel::kWarn, "perf_map", "perf map: asked for by DOTNET_PerfMapEnabled and not being written",
-        "see the lines on the jitdump and on the perf map directory");
+    AddFinding(findings, FindingLevel::kWarn, "perf_map",
+               "perf map: asked for by DOTNET_PerfMapEnabled and not being written",
+               "see the lines on the jitdump and on the perf map directory");
   }
 }
 
@@ -204,10 +208,10 @@ void CheckUnwindData(const ProcessFacts& facts, Findings& findings) {
     // Start-up code has no unwind data, and glibc's libdl.so.2 is little else: 289 bytes, librt.so.1 689.
     if (image.code_bytes - std::min(image.code_bytes, image.covered_bytes) < kLittleCodeBytes) continue;
     if (++partly > kMaxListed) continue;
-    Add(findings, FindingLevel::kWarn, "unwind_data",
-        absl::StrFormat("unwind data: for %.1f %% of the code of %s", 100.0 * image.covered_bytes / image.code_bytes,
-                        image.path),
-        kFix);
+    AddFinding(findings, FindingLevel::kWarn, "unwind_data",
+               absl::StrFormat("unwind data: for %.1f %% of the code of %s",
+                               100.0 * image.covered_bytes / image.code_bytes, image.path),
+               kFix);
   }
   if (unwind.unusable.empty() && partly == 0) {
     std::string text = absl::StrCat("unwind data: all of ", unwind.images, " native images have it");
@@ -215,17 +219,18 @@ void CheckUnwindData(const ProcessFacts& facts, Findings& findings) {
       absl::StrAppendFormat(&text, ", for %.1f %% of their code", 100.0 * covered_bytes / code_bytes);
     if (by_code != 0)
       absl::StrAppend(&text, "; ", by_code, by_code == 1 ? " has" : " have", " it by their instructions");
-    Add(findings, FindingLevel::kPass, "unwind_data", text);
+    AddFinding(findings, FindingLevel::kPass, "unwind_data", text);
     return;
   }
   for (size_t i = 0; i < unwind.unusable.size() && i < kMaxListed; ++i) {
-    Add(findings, FindingLevel::kWarn, "unwind_data",
-        absl::StrCat("unwind data: none that can be used in ", unwind.unusable[i].path, ": ",
-                     unwind.unusable[i].reason),
-        kFix);
+    AddFinding(findings, FindingLevel::kWarn, "unwind_data",
+               absl::StrCat("unwind data: none that can be used in ", unwind.unusable[i].path, ": ",
+                            unwind.unusable[i].reason),
+               kFix);
   }
   if (unwind.unusable.size() > kMaxListed) {
-    Add(findings, FindingLevel::kWarn, "unwind_data",
+    AddFinding(
+        findings, FindingLevel::kWarn, "unwind_data",
         absl::StrCat("unwind data: none that can be used in ", unwind.unusable.size() - kMaxListed, " more images"),
         "see the lines above");
   }
@@ -235,26 +240,27 @@ void CheckHooks(const ProcessFacts& facts, Findings& findings) {
   if (!facts.hooks.has_value()) return;
   constexpr char kFix[] = "none needed for anything but `clrsampler pauses` and the views of pauses; docs/hooks.md";
   if (!facts.hooks->pauses.ok()) {
-    Add(findings, FindingLevel::kWarn, "pauses", absl::StrCat("pauses: can't be seen: ", facts.hooks->pauses.message()),
-        kFix);
+    AddFinding(findings, FindingLevel::kWarn, "pauses",
+               absl::StrCat("pauses: can't be seen: ", facts.hooks->pauses.message()), kFix);
   } else if (!facts.hooks->collections.ok()) {
-    Add(findings, FindingLevel::kWarn, "pauses",
-        absl::StrCat("pauses: seen, without generations: ", facts.hooks->collections.message()), kFix);
+    AddFinding(findings, FindingLevel::kWarn, "pauses",
+               absl::StrCat("pauses: seen, without generations: ", facts.hooks->collections.message()), kFix);
   } else {
-    Add(findings, FindingLevel::kPass, "pauses", "pauses: can be seen, with the collections in them");
+    AddFinding(findings, FindingLevel::kPass, "pauses", "pauses: can be seen, with the collections in them");
   }
   if (facts.hooks->allocations.ok()) {
-    Add(findings, FindingLevel::kPass, "allocations", "allocations: can be seen, with the types of the objects");
+    AddFinding(findings, FindingLevel::kPass, "allocations", "allocations: can be seen, with the types of the objects");
   } else {
-    Add(findings, FindingLevel::kWarn, "allocations",
-        absl::StrCat("allocations: can't be seen: ", facts.hooks->allocations.message()),
-        "none needed for anything but `clrsampler allocs` and --event alloc; docs/allocations.md");
+    AddFinding(findings, FindingLevel::kWarn, "allocations",
+               absl::StrCat("allocations: can't be seen: ", facts.hooks->allocations.message()),
+               "none needed for anything but `clrsampler allocs` and --event alloc; docs/allocations.md");
   }
   if (facts.hooks->exceptions.ok()) {
-    Add(findings, FindingLevel::kPass, "exceptions",
-        "exceptions: can be seen, with their types and the methods that throw them");
+    AddFinding(findings, FindingLevel::kPass, "exceptions",
+               "exceptions: can be seen, with their types and the methods that throw them");
   } else {
-    Add(findings, FindingLevel::kWarn, "exceptions",
+    AddFinding(
+        findings, FindingLevel::kWarn, "exceptions",
         absl::StrCat("exceptions: can't be seen: ", facts.hooks->exceptions.message()),
         "none needed for anything but `clrsampler exceptions` and --event exception, which --source eventpipe sees, "
         "too; "
@@ -267,7 +273,7 @@ void CheckContainer(const ProcessFacts& facts, Findings& findings) {
   if (!cgroup.in_container()) return;
   std::string text = absl::StrCat("container: ", facts.container.Label());
   if (!cgroup.pod_uid.empty()) absl::StrAppend(&text, ", pod ", cgroup.pod_uid, " (", PodQosText(cgroup.qos), ")");
-  Add(findings, FindingLevel::kPass, "container", std::move(text));
+  AddFinding(findings, FindingLevel::kPass, "container", std::move(text));
 }
 
 // Starved: at each moment work was left lying, no worker was idle, and four fifths of them waited.
@@ -278,7 +284,7 @@ void CheckPool(const ProcessFacts& facts, Findings& findings) {
   std::string what = absl::StrFormat("thread pool: %d workers of at most %d, %d of them with work", last.workers,
                                      last.max_workers, last.working);
   if (!last.queued) {
-    Add(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, "; its queues can't be read"));
+    AddFinding(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, "; its queues can't be read"));
     return;
   }
   absl::StrAppendFormat(&what, ", %d work items queued", *last.queued);
@@ -290,13 +296,13 @@ void CheckPool(const ProcessFacts& facts, Findings& findings) {
   if (lying && waiting) {
     absl::StrAppend(&what, ": it is starved, its workers wait while work is left lying",
                     last.is_full() ? "; it has all that it may have" : "");
-    Add(findings, FindingLevel::kWarn, "thread_pool", std::move(what),
-        absl::StrCat("clrsampler threadpool --pid ", facts.pid, " says where they wait"));
+    AddFinding(findings, FindingLevel::kWarn, "thread_pool", std::move(what),
+               absl::StrCat("clrsampler threadpool --pid ", facts.pid, " says where they wait"));
   } else if (lying) {
-    Add(findings, FindingLevel::kWarn, "thread_pool", absl::StrCat(what, ": all of them are busy"),
-        absl::StrCat("clrsampler record --pid ", facts.pid, " says with what"));
+    AddFinding(findings, FindingLevel::kWarn, "thread_pool", absl::StrCat(what, ": all of them are busy"),
+               absl::StrCat("clrsampler record --pid ", facts.pid, " says with what"));
   } else {
-    Add(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, ": not starved"));
+    AddFinding(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, ": not starved"));
   }
 }
 
@@ -305,15 +311,15 @@ void CheckPool(const ProcessFacts& facts, Findings& findings) {
 Findings CheckProcess(const ProcessFacts& facts) {
   Findings findings;
   if (!facts.readable.ok()) {
-    Add(findings, FindingLevel::kFail, "readable",
-        absl::StrCat(facts.threads.runtime_threads ? "a .NET process" : "a process",
-                     " that can't be looked at: ", facts.readable.message()),
-        "run as root, or with cap_sys_ptrace");
+    AddFinding(findings, FindingLevel::kFail, "readable",
+               absl::StrCat(facts.threads.runtime_threads ? "a .NET process" : "a process",
+                            " that can't be looked at: ", facts.readable.message()),
+               "run as root, or with cap_sys_ptrace");
     return findings;
   }
   if (!facts.runtime.has_value()) {
-    Add(findings, FindingLevel::kWarn, "runtime", "no .NET runtime is mapped: only native and kernel frames",
-        "none, if it is a native program; else look whether it has just started: clrsampler ps");
+    AddFinding(findings, FindingLevel::kWarn, "runtime", "no .NET runtime is mapped: only native and kernel frames",
+               "none, if it is a native program; else look whether it has just started: clrsampler ps");
     CheckUnwindData(facts, findings);
     return findings;
   }

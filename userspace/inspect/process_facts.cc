@@ -36,7 +36,6 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxProcFileBytes = 64 * 1024;
-constexpr size_t kMaxEnvironmentBytes = 1 << 20;
 constexpr int kMaxThreads = 4096;  // the runtime makes its own first
 constexpr absl::string_view kThreadPrefix = ".NET ";
 constexpr absl::string_view kServerGcThread = ".NET Server GC";

@@ -10,6 +10,10 @@
 
 namespace clrsampler {
 
+// The lengths of a millisecond and a second on every clock here.
+inline constexpr uint64_t kMillisecondNs = 1'000'000;
+inline constexpr uint64_t kSecondNs = 1000 * kMillisecondNs;
+
 struct MonotonicTime {
   uint64_t ns = 0;
 

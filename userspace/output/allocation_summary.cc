@@ -22,11 +22,6 @@ std::vector<AllocatedBytes> Sorted(const absl::flat_hash_map<std::string, uint64
   return rows;
 }
 
-uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name) {
-  const auto found = counts.find(name);
-  return found == counts.end() ? 0 : found->second;
-}
-
 // The share of it that was seen, and where the rest is known from.
 std::string SeenText(const Account& account) {
   if (CountOf(account.events, "lost") > 0) return "more were, since events were lost";

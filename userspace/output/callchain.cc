@@ -20,7 +20,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNoFrame = UINT32_MAX;
 constexpr uint64_t kMostCount = std::numeric_limits<int32_t>::max();  // crossgen2 reads Int32
 
 // The name of a frame's MethodSymbol. Empty: crossgen2 has no way to write it.
@@ -53,11 +53,11 @@ class CallGraph {
     for (NodeIndex node = 1; node < model.nodes.size(); ++node) {
       const NodeIndex caller = nearest[model.nodes[node].parent];
       const uint32_t method = method_of[model.nodes[node].frame];
-      nearest[node] = method == kNone ? caller : node;
+      nearest[node] = method == kNoFrame ? caller : node;
       if (nearest[node] == kRootNode) continue;
       const uint32_t own = method_of[model.nodes[nearest[node]].frame];
       AddCall(own, own, self[node]);
-      if (method == kNone || caller == kRootNode) continue;
+      if (method == kNoFrame || caller == kRootNode) continue;
       const uint32_t direct = method_of[model.nodes[caller].frame];
       if (direct != method) AddCall(direct, method, total[node]);
       if (methods_[direct].module == methods_[method].module) continue;
@@ -94,13 +94,13 @@ class CallGraph {
   static bool IsManaged(ModelFrameKind kind) { return kind == ModelFrameKind::kJit || kind == ModelFrameKind::kR2r; }
 
   uint32_t MethodOf(const ModelFrame& frame, absl::string_view module) {
-    if (!IsManaged(frame.kind)) return kNone;
+    if (!IsManaged(frame.kind)) return kNoFrame;
     const absl::string_view assembly = absl::StripSuffix(model_.text(frame.module), ".dll");
-    if (!module.empty() && assembly != module) return kNone;
+    if (!module.empty() && assembly != module) return kNoFrame;
     std::string name = CrossgenName(assembly, model_.text(frame.system_name));
     if (name.empty()) {
       nameless_.insert(WithoutLine(frame));
-      return kNone;
+      return kNoFrame;
     }
     const auto [found, added] = ids_.try_emplace(std::move(name), static_cast<uint32_t>(methods_.size()));
     if (added) methods_.push_back({found->first, assembly});

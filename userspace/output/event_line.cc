@@ -14,26 +14,26 @@
 namespace clrsampler {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string Hex(uint64_t value) { return absl::StrCat("0x", absl::Hex(value)); }
 
 // A field that the runtime does not say is left out.
-void PutText(Json& fields, const char* name, absl::string_view text) {
+void PutText(OrderedJson& fields, const char* name, absl::string_view text) {
   if (!text.empty()) fields[name] = std::string(text);
 }
-void PutNumber(Json& fields, const char* name, uint64_t value) {
+void PutNumber(OrderedJson& fields, const char* name, uint64_t value) {
   if (value != 0) fields[name] = value;
 }
-void PutAddress(Json& fields, const char* name, uint64_t value) {
+void PutAddress(OrderedJson& fields, const char* name, uint64_t value) {
   if (value != 0) fields[name] = Hex(value);
 }
-void PutFlag(Json& fields, const char* name, bool flag) {
+void PutFlag(OrderedJson& fields, const char* name, bool flag) {
   if (flag) fields[name] = true;
 }
 
-void Put(Json& /*fields*/, const std::monostate& /*nothing*/) {}
-void Put(Json& fields, const ClrThread& thread) {
+void Put(OrderedJson& /*fields*/, const std::monostate& /*nothing*/) {}
+void Put(OrderedJson& fields, const ClrThread& thread) {
   PutNumber(fields, "tid", thread.tid);
   PutText(fields, "name", thread.name);
   PutNumber(fields, "managed_id", thread.managed_id);
@@ -41,16 +41,16 @@ void Put(Json& fields, const ClrThread& thread) {
   PutText(fields, "method", thread.method);
   if (!thread.stack.empty()) fields["stack"] = thread.stack;
 }
-void Put(Json& fields, const ClrAssembly& assembly) {
+void Put(OrderedJson& fields, const ClrAssembly& assembly) {
   PutText(fields, "name", assembly.name);
   PutAddress(fields, "assembly", assembly.assembly);
 }
-void Put(Json& fields, const ClrModule& module) {
+void Put(OrderedJson& fields, const ClrModule& module) {
   PutText(fields, "path", module.path);
   PutAddress(fields, "module", module.module);
   PutAddress(fields, "assembly", module.assembly);
 }
-void Put(Json& fields, const ClrMethod& method) {
+void Put(OrderedJson& fields, const ClrMethod& method) {
   PutText(fields, "type", method.type);
   PutText(fields, "method", method.name);
   PutText(fields, "signature", method.signature);
@@ -62,7 +62,7 @@ void Put(Json& fields, const ClrMethod& method) {
   PutAddress(fields, "method_id", method.method);
   PutAddress(fields, "module", method.module);
 }
-void Put(Json& fields, const ClrException& exception) {
+void Put(OrderedJson& fields, const ClrException& exception) {
   PutText(fields, "type", exception.type);
   PutText(fields, "message", exception.message);
   PutAddress(fields, "hresult", exception.hresult);
@@ -71,28 +71,28 @@ void Put(Json& fields, const ClrException& exception) {
   PutFlag(fields, "nested", exception.nested);
   PutFlag(fields, "rethrown", exception.rethrown);
 }
-void Put(Json& fields, const ClrHandler& handler) {
+void Put(OrderedJson& fields, const ClrHandler& handler) {
   PutText(fields, "method", handler.method_name);
   PutAddress(fields, "address", handler.address);
   PutAddress(fields, "method_id", handler.method);
 }
-void Put(Json& fields, const ClrContention& contention) {
+void Put(OrderedJson& fields, const ClrContention& contention) {
   if (contention.duration_ns.has_value()) fields["duration_ns"] = *contention.duration_ns;
   PutNumber(fields, "owner", contention.owner);
   PutAddress(fields, "lock", contention.lock);
   PutAddress(fields, "object", contention.object);
 }
-void Put(Json& fields, const ClrSuspension& suspension) {
+void Put(OrderedJson& fields, const ClrSuspension& suspension) {
   PutText(fields, "reason", SuspendReasonText(suspension.reason));
 }
-void Put(Json& fields, const ClrCollection& collection) {
+void Put(OrderedJson& fields, const ClrCollection& collection) {
   fields["generation"] = collection.generation;
   PutNumber(fields, "number", collection.number);
   PutText(fields, "type", collection.type);
   // An event that ends something has no reason, and its number would read as one.
   if (!collection.type.empty()) PutText(fields, "reason", GcReasonText(collection.reason));
 }
-void Put(Json& fields, const ClrAllocationTick& tick) {
+void Put(OrderedJson& fields, const ClrAllocationTick& tick) {
   fields["bytes"] = tick.bytes;
   PutText(fields, "type", tick.type);
   PutText(fields, "heap", tick.heap);
@@ -102,23 +102,23 @@ void Put(Json& fields, const ClrAllocationTick& tick) {
   PutAddress(fields, "type_id", tick.type_id);
 }
 
-Json FieldsOf(const ClrEvent& event) {
-  Json fields = Json::object();
+OrderedJson FieldsOf(const ClrEvent& event) {
+  OrderedJson fields = OrderedJson::object();
   std::visit([&](const auto& what) { Put(fields, what); }, event.what);
   return fields;
 }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
 
 // A text is quoted where its end would not be seen.
-std::string ValueText(const Json& value) {
+std::string ValueText(const OrderedJson& value) {
   if (!value.is_string()) return Dump(value);
   const auto& text = value.get_ref<const std::string&>();
   const bool plain = std::none_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '"' || c == '='; });
   return plain ? PrintableText(text) : absl::StrCat("\"", PrintableText(text), "\"");
 }
 
-void Put(Json& fields, const LibraryField& field) {
+void Put(OrderedJson& fields, const LibraryField& field) {
   switch (field.form) {
     case LibraryFieldForm::kNone:
       return;
@@ -144,12 +144,12 @@ void Put(Json& fields, const LibraryField& field) {
   }
 }
 
-Json FieldsOf(const LibraryRecord& record) {
-  Json fields = Json::object();
+OrderedJson FieldsOf(const LibraryRecord& record) {
+  OrderedJson fields = OrderedJson::object();
   for (const LibraryField& field : LibraryFields(record)) Put(fields, field);
   if (record.kind != InprocessKind::kILToNativeMap) return fields;
   // Special places in IL have negative numbers.
-  Json map = Json::array();
+  OrderedJson map = OrderedJson::array();
   for (const InprocessMapEntry& entry : record.map) {
     map.push_back({static_cast<int32_t>(entry.il_offset), entry.native_start, entry.native_end});
   }
@@ -157,7 +157,8 @@ Json FieldsOf(const LibraryRecord& record) {
   return fields;
 }
 
-std::string LineOf(uint64_t time_ns, uint64_t first_ns, absl::string_view name, uint64_t tid, const Json& fields) {
+std::string LineOf(uint64_t time_ns, uint64_t first_ns, absl::string_view name, uint64_t tid,
+                   const OrderedJson& fields) {
   const double seconds = time_ns > first_ns ? static_cast<double>(time_ns - first_ns) / 1e9 : 0;
   std::string line = absl::StrFormat("%10.6f  %-27s  on %d ", seconds, name, tid);
   for (const auto& [key, value] : fields.items()) absl::StrAppend(&line, " ", key, "=", ValueText(value));
@@ -165,12 +166,12 @@ std::string LineOf(uint64_t time_ns, uint64_t first_ns, absl::string_view name, 
 }
 
 std::string JsonOf(uint64_t time_ns, uint32_t pid, uint64_t tid, absl::string_view name, absl::string_view source,
-                   const Json& fields) {
-  Json json = {{"time_ns", time_ns},
-               {"pid", pid},
-               {"thread", tid},
-               {"event", std::string(name)},
-               {"source", std::string(source)}};
+                   const OrderedJson& fields) {
+  OrderedJson json = {{"time_ns", time_ns},
+                      {"pid", pid},
+                      {"thread", tid},
+                      {"event", std::string(name)},
+                      {"source", std::string(source)}};
   json.update(fields);
   return Dump(json);
 }
@@ -178,7 +179,7 @@ std::string JsonOf(uint64_t time_ns, uint32_t pid, uint64_t tid, absl::string_vi
 }  // namespace
 
 std::string EventLine(const ClrEventRecord& record, uint64_t first_ns, absl::string_view source) {
-  Json fields = FieldsOf(record.event);
+  OrderedJson fields = FieldsOf(record.event);
   fields.erase("stack");  // one line has no room for it
   std::string line = LineOf(record.time_ns, first_ns, ClrEventName(record.event.kind), record.tid, fields);
   if (!source.empty()) absl::StrAppend(&line, " source=", source);

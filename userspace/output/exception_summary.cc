@@ -7,17 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "output/seen_share.h"
 #include "output/summary.h"
 
 namespace clrsampler {
-namespace {
-
-uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name) {
-  const auto found = counts.find(name);
-  return found == counts.end() ? 0 : found->second;
-}
-
-}  // namespace
 
 std::vector<ThrowingStack> ThrowingStacks(const FrameTable& frames, const StackTable& stacks, size_t rows,
                                           size_t frames_each) {

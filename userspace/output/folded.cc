@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "formats/names/folded_text.h"
+#include "output/text_chunk.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -40,7 +41,6 @@ FrameSuffix SuffixOf(ModelFrameKind kind) {
 }
 
 // Flushed at this size; a write call for each line would cost more than making it.
-constexpr size_t kChunkBytes = 256 * 1024;
 
 // Distinct texts of frames and processes, and the place of a line that has one of them at some place while the lines
 // are equal up to there. A text comes with nothing behind it, or with further frames. Both are needed, because "a b"

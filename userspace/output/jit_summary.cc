@@ -12,7 +12,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kShownMethods = 15;
+constexpr size_t kShownCompiled = 15;
 
 std::string TierText(const NamedCompilation& named) {
   if (named.compilation.result != 0) return "refused";
@@ -73,7 +73,7 @@ std::string JitSummary::Text(double seconds) const {
   std::sort(methods.begin(), methods.end(), [](const auto& a, const auto& b) {
     return a.second->total_ns != b.second->total_ns ? a.second->total_ns > b.second->total_ns : a.first < b.first;
   });
-  if (methods.size() > kShownMethods) methods.resize(kShownMethods);
+  if (methods.size() > kShownCompiled) methods.resize(kShownCompiled);
   absl::StrAppend(&text, absl::StrFormat("\n%10s %10s %9s  %s\n", "total", "longest", "bytes", "method"));
   for (const auto& [name, method] : methods) {
     const std::string tiers = absl::StrJoin(method->tiers, ", ", [](std::string* out, const auto& tier) {
@@ -85,8 +85,8 @@ std::string JitSummary::Text(double seconds) const {
     if (!method->caller.empty()) absl::StrAppend(&text, " for ", PrintableText(method->caller));
     absl::StrAppend(&text, "\n");
   }
-  if (methods_.size() > kShownMethods) {
-    absl::StrAppend(&text, "and ", methods_.size() - kShownMethods, " more methods\n");
+  if (methods_.size() > kShownCompiled) {
+    absl::StrAppend(&text, "and ", methods_.size() - kShownCompiled, " more methods\n");
   }
   if (beyond_ > 0) absl::StrAppend(&text, beyond_, " compilations of further methods are in the first table only\n");
   return text;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "output/profile_writer.h"
+#include "output/text_chunk.h"
 
 namespace clrsampler {
 
@@ -52,7 +53,6 @@ class JsonStream {
   }
 
  private:
-  static constexpr size_t kChunkBytes = 256 * 1024;
   void FlushIfFull() {
     if (chunk_.size() >= kChunkBytes) Flush();
   }

@@ -10,8 +10,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kMaxTime = std::numeric_limits<int64_t>::max();
-
 // 0: the unit is no time.
 uint64_t NanosecondsOf(WeightUnit unit) {
   switch (unit) {

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_OUTPUT_LANE_WAITS_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "formats/profile/profile_model.h"
@@ -10,6 +11,8 @@
 #include "profile/wait_kind.h"
 
 namespace clrsampler {
+
+inline constexpr uint64_t kMaxTime = std::numeric_limits<int64_t>::max();  // in nanoseconds: what trace formats can say
 
 // Times are nanoseconds since the start of the recording, at most INT64_MAX.
 struct LaneWait {

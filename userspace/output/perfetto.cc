@@ -29,9 +29,8 @@ namespace {
 using protozero::pbf_builder;
 
 constexpr absl::string_view kSource = "clrsampler";  // viewers name the lanes of samples by it
-constexpr uint64_t kMaxTime = std::numeric_limits<int64_t>::max();
 
-uint64_t Sum(uint64_t a, uint64_t b) { return a > kMaxTime || b > kMaxTime - a ? kMaxTime : a + b; }
+uint64_t TimeSum(uint64_t a, uint64_t b) { return a > kMaxTime || b > kMaxTime - a ? kMaxTime : a + b; }
 
 struct TraceClock {
   perfetto::BuiltinClock id;
@@ -177,7 +176,7 @@ class PerfettoEncoder {
     });
   }
 
-  uint64_t Stamp(uint64_t time_ns) const { return Sum(clock_.start_ns, time_ns); }
+  uint64_t Stamp(uint64_t time_ns) const { return TimeSum(clock_.start_ns, time_ns); }
 
   void WriteSample(uint32_t row) {
     const SampleColumns& samples = model_.samples;
@@ -232,7 +231,8 @@ class PerfettoEncoder {
   void WriteEvents(const std::vector<const ModelEvent*>& events, const Place& place) {
     std::vector<TimeSlice> slices;
     slices.reserve(events.size());
-    for (const ModelEvent* event : events) slices.push_back({event->time_ns, Sum(event->time_ns, event->duration_ns)});
+    for (const ModelEvent* event : events)
+      slices.push_back({event->time_ns, TimeSum(event->time_ns, event->duration_ns)});
     WriteSlices(slices, place, [&](size_t slice, pbf_builder<perfetto::Event>& out) {
       const ModelEvent& event = *events[slice];
       out.add_string(perfetto::Event::kCategories, std::string(ModelEventKindText(event.kind)));

@@ -2,13 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/names/utf8.h"
+#include "output/text_chunk.h"
 
 namespace clrsampler {
 namespace {
 
 using protozero::pbf_builder;
-
-constexpr size_t kChunkBytes = 256 * 1024;
 
 }  // namespace
 

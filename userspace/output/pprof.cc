@@ -16,6 +16,7 @@
 #include "formats/profile/gzip.h"
 #include "formats/profile/pprof_fields.h"
 #include "output/mapping_name.h"
+#include "output/text_chunk.h"
 #include "protozero/pbf_builder.hpp"
 #include "status/status.h"
 
@@ -23,8 +24,6 @@ namespace clrsampler {
 namespace {
 
 using protozero::pbf_builder;
-
-constexpr size_t kChunkBytes = 256 * 1024;
 
 // The format's own table of texts: those of the model, as far as they are needed, and a few more.
 class PprofStrings {

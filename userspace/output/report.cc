@@ -16,7 +16,7 @@ namespace {
 // A name may be a kilobyte of type arguments. The last character shows that something is cut off.
 constexpr size_t kMaxNameCharacters = 160;
 
-std::string Shortened(const std::string& text) {
+std::string ShortenedCell(const std::string& text) {
   if (CountCharacters(text) <= kMaxNameCharacters) return text;
   return FitWidth(text, kMaxNameCharacters - 1, false) + "…";
 }
@@ -29,12 +29,12 @@ size_t CountCharacters(const std::string& text) {
 }
 
 ReportCell NameCell(const std::string& name) {
-  const std::string text = Shortened(PrintableText(name));
+  const std::string text = ShortenedCell(PrintableText(name));
   return {text, text, std::nullopt, true};
 }
 
 ReportCell WordCell(const std::string& word) {
-  const std::string text = Shortened(PrintableText(word));
+  const std::string text = ShortenedCell(PrintableText(word));
   return {text, text, std::nullopt, false};
 }
 

@@ -62,7 +62,7 @@ Object RowObject(const ReportTable& table, const ReportRow& row) {
   return object;
 }
 
-std::string Json(const Report& report) {
+std::string JsonOf(const Report& report) {
   Object json = {{"title", report.title}, {"sections", Object::array()}, {"left_out", report.more_sections}};
   for (const ReportTable& table : report.tables) {
     Object rows = Object::array();
@@ -98,6 +98,6 @@ std::string Fit(Report report, size_t budget, const std::function<std::string(co
 
 std::string ReportMarkdown(Report report, size_t budget) { return Fit(std::move(report), budget, Markdown); }
 
-std::string ReportJson(Report report, size_t budget) { return Fit(std::move(report), budget, Json); }
+std::string ReportJson(Report report, size_t budget) { return Fit(std::move(report), budget, JsonOf); }
 
 }  // namespace clrsampler

@@ -4,8 +4,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
 
 namespace clrsampler {
+
+// The count of that name in an account; 0: there is none.
+inline uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name) {
+  const auto found = counts.find(name);
+  return found == counts.end() ? 0 : found->second;
+}
 
 // In percent of the whole. A part of less than half a percent is not worth a word: 0.
 struct SeenShare {

@@ -9,9 +9,9 @@ nlohmann::ordered_json Counts(const FrameCounts& counts) {
   return {{"named", counts.named}, {"unnamed", counts.unnamed}};
 }
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json Samples(const Account& account) {
+OrderedJson Samples(const Account& account) {
   return {{"expected", account.samples_expected},
           {"taken", account.samples_taken},
           {"written", account.samples_written},
@@ -22,8 +22,8 @@ Json Samples(const Account& account) {
           {"stolen_seconds", account.stolen_seconds}};
 }
 
-Json Frames(const Account& account) {
-  Json json = {
+OrderedJson Frames(const Account& account) {
+  OrderedJson json = {
       {"managed", Counts(account.managed)}, {"native", Counts(account.native)}, {"kernel", Counts(account.kernel)}};
   auto& by_source = json["by_source"];
   for (int i = 0; i < kNameSourceCount; ++i) {
@@ -35,14 +35,14 @@ Json Frames(const Account& account) {
   return json;
 }
 
-Json Labels(const ProcessLabels& labels) {
-  Json json = Json::object();
+OrderedJson Labels(const ProcessLabels& labels) {
+  OrderedJson json = OrderedJson::object();
   labels.ForEach([&](absl::string_view name, const std::string& value) { json[std::string(name)] = value; });
   return json;
 }
 
-Json Processes(const Account& account) {
-  Json rows = Json::array();
+OrderedJson Processes(const Account& account) {
+  OrderedJson rows = OrderedJson::array();
   for (const ProcessAccount& process : account.processes) {
     rows.push_back({{"pid", process.pid},
                     {"comm", process.comm},
@@ -57,8 +57,9 @@ Json Processes(const Account& account) {
   return rows;
 }
 
-Json Lines(const Account& account) {
-  Json json = {{"frames", account.frames_with_line}, {"pdbs", account.pdbs}, {"without_pdb", account.without_pdb}};
+OrderedJson Lines(const Account& account) {
+  OrderedJson json = {
+      {"frames", account.frames_with_line}, {"pdbs", account.pdbs}, {"without_pdb", account.without_pdb}};
   if (!account.native_lines.empty()) {
     json["native"] = account.native_lines;
     json["native"]["frames"] = account.native_frames_with_line;
@@ -66,16 +67,16 @@ Json Lines(const Account& account) {
   return json;
 }
 
-Json NoticeRows(const Account& account) {
-  Json rows = Json::array();
+OrderedJson NoticeRows(const Account& account) {
+  OrderedJson rows = OrderedJson::array();
   for (const Notice& notice : account.notices) {
     rows.push_back({{"kind", notice.kind}, {"message", notice.message}, {"hint", notice.hint}});
   }
   return rows;
 }
 
-Json Numbers(const PoolNumbers& numbers) {
-  Json json = {
+OrderedJson Numbers(const PoolNumbers& numbers) {
+  OrderedJson json = {
       {"workers", numbers.workers}, {"min_workers", numbers.min_workers}, {"max_workers", numbers.max_workers}};
   if (numbers.queued) json["queued"] = *numbers.queued;
   return json;
@@ -84,7 +85,7 @@ Json Numbers(const PoolNumbers& numbers) {
 }  // namespace
 
 std::string StatsJson(const Account& account, const PoolAccount& pool) {
-  Json json;
+  OrderedJson json;
   json["samples"] = Samples(account);
   json["frames"] = Frames(account);
   json["stacks"] = {{"complete", account.stacks_complete},
@@ -120,7 +121,7 @@ std::string StatsJson(const Account& account, const PoolAccount& pool) {
                   {"peak_rss_bytes", account.self_peak_rss_bytes},
                   {"bpf_map_bytes", account.bpf_map_bytes}};
   // Names of processes are bytes, not necessarily UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace clrsampler

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "output/profile_title.h"
 #include "output/svg_text.h"
+#include "output/text_chunk.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -21,7 +22,6 @@ namespace {
 constexpr double kWidth = 1200, kMargin = 10, kRow = 17, kCharacter = 6.63;  // the last of the font below
 constexpr double kHead = 64, kFoot = 26;
 constexpr double kMinWidth = 0.4;
-constexpr size_t kChunkBytes = 256 * 1024;
 
 struct KindStyle {
   absl::string_view color, text;

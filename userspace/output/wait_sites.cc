@@ -11,7 +11,7 @@
 namespace clrsampler {
 namespace {
 
-bool IsManaged(const ModelFrame& frame) {
+bool IsCompiled(const ModelFrame& frame) {
   return frame.kind == ModelFrameKind::kJit || frame.kind == ModelFrameKind::kR2r || frame.kind == ModelFrameKind::kAot;
 }
 
@@ -36,7 +36,7 @@ std::string OwnMethod(const ProfileModel& model, const std::vector<NodeIndex>& p
   const ModelFrame* managed = nullptr;
   for (size_t i = end; i-- > 0;) {
     const ModelFrame& frame = model.frame_of(path[i]);
-    if (!IsManaged(frame)) continue;
+    if (!IsCompiled(frame)) continue;
     if (!IsOfLibraries(model.text(frame.name))) return std::string(model.text(frame.name));
     if (managed == nullptr) managed = &frame;
   }

@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "pipeline/source_order.h"
 #include "process/file_broker.h"
+#include "process/proc_root.h"
 #include "process/process_table.h"
 #include "status/status.h"
 #include "symbols/native_lines/native_lines.h"
@@ -18,8 +19,6 @@
 
 namespace clrsampler {
 namespace {
-
-constexpr char kProcRoot[] = "/proc";
 
 class AddressSymbolizerImpl : public AddressSymbolizer {
  public:

@@ -5,15 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/proc/status_text.h"
+#include "process/proc_root.h"
 #include "status/status.h"
 
 namespace clrsampler {
-namespace {
-
-constexpr absl::string_view kProc = "/proc";
-constexpr size_t kMaxStatusBytes = 64 << 10;
-
-}  // namespace
 
 absl::Status ExplainDiagnostics(const absl::Status& status, uint32_t pid) {
   const auto hint = [&]() -> std::string {
@@ -36,7 +31,7 @@ absl::Status ExplainDiagnostics(const absl::Status& status, uint32_t pid) {
 }
 
 absl::StatusOr<TargetIdentity> IdentityOfTarget(uint32_t pid, const TargetFiles& files) {
-  const std::optional<uint64_t> ticks = StartTicksOfLiving(kProc, pid);
+  const std::optional<uint64_t> ticks = StartTicksOfLiving(kProcRoot, pid);
   if (!ticks.has_value())
     return WithHint(absl::NotFoundError(absl::StrCat("there is no process ", pid)),
                     "clrsampler ps lists .NET processes");

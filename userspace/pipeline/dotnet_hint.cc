@@ -8,13 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "os/file_io.h"
+#include "process/maps_mapping.h"
 
 namespace clrsampler {
-namespace {
-
-constexpr size_t kMaxMapsBytes = 64 << 20;
-
-}  // namespace
 
 std::vector<uint32_t> ProcessesLikeDotNet(const std::string& proc_root) {
   std::vector<uint32_t> found;

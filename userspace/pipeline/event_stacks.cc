@@ -11,11 +11,11 @@
 #include "pipeline/process_events.h"
 #include "pipeline/stack_symbolizer.h"
 #include "process/maps_mapping.h"
+#include "process/proc_root.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr char kProcRoot[] = "/proc";
 // The time between two readings of the mappings is at least this, and twenty times that of a reading.
 constexpr uint64_t kReadAgainNs = 100'000'000;
 constexpr uint64_t kReadShare = 20;

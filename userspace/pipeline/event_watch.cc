@@ -9,13 +9,13 @@
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/diagnosed_target.h"
 #include "pipeline/stop_events.h"
+#include "process/proc_root.h"
 #include "process/target_files.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kProc = "/proc";
 // The interval of looks while a request is under way, and at other times, when arriving data wakes the loop.
 constexpr int kRequestMs = 20;
 constexpr int kIdleMs = 200;
@@ -58,7 +58,7 @@ void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64
 
 absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
                                              ClrEventStream::Receiver receiver) {
-  const TargetFiles files(kProc, options.pid, nullptr, options.files);
+  const TargetFiles files(kProcRoot, options.pid, nullptr, options.files);
   ASSIGN_OR_RETURN(const TargetIdentity target, IdentityOfTarget(options.pid, files));
   ASSIGN_OR_RETURN(StopEvents stop, StopEvents::Create());
   RecordOptions nothing_planted;
@@ -68,7 +68,7 @@ absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, a
   RETURN_IF_ERROR(EnterAgentSandbox(nothing_planted, needs).status());
   if (options.prepare) options.prepare();
 
-  absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProc, target, files); },
+  absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProcRoot, target, files); },
                                                              RequestFor(options), SystemClock().Now());
   if (!session.ok()) return ExplainDiagnostics(session.status(), options.pid);
   ClrEventStream stream(options.kinds, std::move(receiver));

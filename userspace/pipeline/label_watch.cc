@@ -2,13 +2,13 @@
 
 #include <memory>
 
+#include "process/proc_root.h"
 #include "process/target_memory.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr uint64_t kUpdateNs = 1'000'000'000;
-constexpr char kProcRoot[] = "/proc";
 
 }  // namespace
 

@@ -23,17 +23,17 @@
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/diagnosed_target.h"
 #include "pipeline/stop_events.h"
+#include "process/proc_root.h"
 #include "process/target_files.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kProc = "/proc";
 constexpr char kLibraryFile[] = "libclrsampler_profiler.so";
 constexpr size_t kMaxLibraryBytes = 4 << 20;
 // The ring does not notify when something comes. It is looked at in this interval.
-constexpr int kIterationMs = 10;
+constexpr int kPollMs = 10;
 
 std::string FolderOfThisProgram() {
   char path[PATH_MAX];
@@ -45,7 +45,7 @@ std::string FolderOfThisProgram() {
 absl::StatusOr<LibraryPlace> PlaceFor(uint32_t pid, const TargetFiles& files) {
   ASSIGN_OR_RETURN(const std::string path, FindLibrary());
   ASSIGN_OR_RETURN(const std::string library, ReadWholeFile(path, kMaxLibraryBytes));
-  const std::string environment = ReadEnvironment(kProc, pid).value_or(std::string());
+  const std::string environment = ReadEnvironment(kProcRoot, pid).value_or(std::string());
   absl::StatusOr<LibraryPlace> place =
       LibraryPlace::Make(files, EnvironmentValue(environment, "TMPDIR").value_or(""), library);
   if (place.ok()) return place;
@@ -72,7 +72,7 @@ absl::StatusOr<UniqueFd> ListenAt(const std::string& path) {
 
 absl::StatusOr<LibrarySession> Attach(const LibraryWatchOptions& options, const TargetIdentity& target,
                                       const TargetFiles& files, SharedRing ring) {
-  absl::StatusOr<UniqueFd> connected = ConnectToRuntime(kProc, target, files);
+  absl::StatusOr<UniqueFd> connected = ConnectToRuntime(kProcRoot, target, files);
   if (!connected.ok()) return ExplainDiagnostics(connected.status(), target.tgid);
   ASSIGN_OR_RETURN(LibraryPlace place, PlaceFor(target.tgid, files));
   return LibrarySession::Start(*std::move(connected), target.tgid, options.kinds, std::move(place), std::move(ring),
@@ -93,7 +93,7 @@ absl::StatusOr<LibrarySession> Begin(const LibraryWatchOptions& options, SharedR
     RETURN_IF_ERROR(GiveRightsUp());
     return LibrarySession::Await(std::move(listener), options.kinds, std::move(ring));
   }
-  const TargetFiles files(kProc, options.pid, nullptr, options.files);
+  const TargetFiles files(kProcRoot, options.pid, nullptr, options.files);
   ASSIGN_OR_RETURN(const TargetIdentity target, IdentityOfTarget(options.pid, files));
   RETURN_IF_ERROR(GiveRightsUp());
   return Attach(options, target, files, std::move(ring));
@@ -105,7 +105,7 @@ void Run(LibrarySession& session, RecordOrder& order, StopEvents& stop, uint64_t
   const SystemClock clock;
   std::optional<MonotonicTime> end;
   while (!session.over()) {
-    stop.Wait(kIterationMs);
+    stop.Wait(kPollMs);
     const MonotonicTime now = clock.Now();
     session.Step(now, [&](LibraryRecord record) { order.Add(std::move(record)); });
     order.GiveOut(now.ns);

@@ -11,17 +11,17 @@ namespace {
 
 // The method that waits for a Lock, for all callers that enter it. It is not inlined since 9, the first version that
 // has it.
-constexpr absl::string_view kWaits = "System.Threading.Lock.TryEnterSlow";
+constexpr absl::string_view kLockWaits = "System.Threading.Lock.TryEnterSlow";
 constexpr absl::string_view kMonitorClass = "System.Threading.Monitor.";
 // The last one enters a monitor again when its pulse has come.
 constexpr absl::string_view kClasses[] = {"System.Threading.Lock.", kMonitorClass, "System.Threading.Condition."};
 
 bool Contains(const NamedFrame& frame, absl::string_view text) { return absl::StrContains(frame.name, text); }
 
-// The index of kWaits; frames.size(): there is none.
+// The index of kLockWaits; frames.size(): there is none.
 size_t WaitingFrame(std::span<const NamedFrame> frames) {
   return static_cast<size_t>(
-      std::find_if(frames.begin(), frames.end(), [](const NamedFrame& frame) { return Contains(frame, kWaits); }) -
+      std::find_if(frames.begin(), frames.end(), [](const NamedFrame& frame) { return Contains(frame, kLockWaits); }) -
       frames.begin());
 }
 

@@ -13,7 +13,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxStatusBytes = 16'384;
 // A thread that was stopped for its stack needs a CPU to go back to its wait. It is looked at this often, with this
 // time between two looks.
 constexpr int kLooks = 10;

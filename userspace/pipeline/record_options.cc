@@ -42,10 +42,10 @@ uint32_t AllocationThinning(uint32_t frequency_hz) {
 
 // The same for waits. A CPU reports 500 of them a second without thinning. With its stack and its waker's stack one
 // counts as 17 events.
-constexpr uint32_t kWaits = 500;
+constexpr uint32_t kWaitsAtOnce = 500;
 constexpr uint32_t kHostWaits = 100;
 
-uint32_t WaitThinning() { return std::max(std::thread::hardware_concurrency() * kWaits / kHostWaits, 1u); }
+uint32_t WaitThinning() { return std::max(std::thread::hardware_concurrency() * kWaitsAtOnce / kHostWaits, 1u); }
 
 }  // namespace
 

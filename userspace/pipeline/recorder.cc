@@ -26,12 +26,11 @@
 #include "pipeline/sample_handler.h"
 #include "pipeline/serve_session.h"
 #include "process/file_broker.h"
+#include "process/proc_root.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr char kProcRoot[] = "/proc";
 
 // New samples are looked at this often while others are given names: the code that they ran may be gone in a moment.
 // The names of the first second of a program were held until its runtime could be read. They took 50 ms at once.

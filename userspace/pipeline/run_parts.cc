@@ -9,16 +9,12 @@
 #include "clr/memory/memory_methods.h"
 #include "os/tape_answer.h"
 #include "process/cpu_time.h"
+#include "process/proc_root.h"
 #include "process/target_memory.h"
 #include "status/status.h"
 #include "symbols/kernel_symbols.h"
 
 namespace clrsampler {
-namespace {
-
-constexpr char kProcRoot[] = "/proc";
-
-}  // namespace
 
 RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolServer> server,
                    std::shared_ptr<FileBroker> file_broker)

@@ -15,6 +15,7 @@
 #include "pipeline/sample_unwinder.h"
 #include "pipeline/source_order.h"
 #include "process/file_broker.h"
+#include "process/proc_root.h"
 #include "process/process_table.h"
 #include "status/status.h"
 #include "symbols/symbolizer.h"
@@ -22,7 +23,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr char kProcRoot[] = "/proc";
 // Each look finds at least one more method that may be freed, or is the last. Such methods seldom call each other.
 constexpr int kMaxLooks = 32;
 

@@ -12,7 +12,6 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxCgroupBytes = 256 * 1024;
-constexpr size_t kMaxEnvironmentBytes = 1 << 20;
 constexpr size_t kShownIdDigits = 12;  // as docker ps and crictl ps show it
 constexpr size_t kMaxNameBytes = 253;  // a DNS name
 

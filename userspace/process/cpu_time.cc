@@ -13,7 +13,7 @@ namespace clrsampler {
 namespace {
 
 constexpr uint32_t kMaxCpus = 1 << 16;
-constexpr size_t kMaxStatBytes = 1 << 20;  // /proc/stat has a number for each interrupt line
+constexpr size_t kMaxHostStatBytes = 1 << 20;  // /proc/stat has a number for each interrupt line
 
 uint64_t TicksToNs(uint64_t ticks) {
   static const uint64_t ns_per_tick = 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
@@ -33,7 +33,7 @@ std::optional<uint64_t> ProcessCpuNs(uint32_t pid) {
 
 absl::StatusOr<HostCpuTime> ReadHostCpuTime(const std::string& proc_root, Tape* tape) {
   const absl::StatusOr<std::string> text = Taped(
-      tape, [&] { return ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxStatBytes); }, "host stat");
+      tape, [&] { return ReadWholeFile(absl::StrCat(proc_root, "/stat"), kMaxHostStatBytes); }, "host stat");
   if (!text.ok()) return text.status();
   ASSIGN_OR_RETURN(const ProcStat stat, ParseProcStat(*text));
   HostCpuTime time;

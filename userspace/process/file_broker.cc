@@ -15,13 +15,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/proc/stat_text.h"
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr size_t kMaxTextBytes = 64 << 20;
 constexpr size_t kMaxProcesses = 65'536;
 

@@ -12,17 +12,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "formats/labels/environment_labels.h"
+#include "formats/proc/environ_text.h"
 #include "formats/proc/maps_text.h"
 #include "formats/proc/stat_text.h"
+#include "process/maps_mapping.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxMapsBytes = 64 << 20;
-constexpr size_t kMaxEnvironmentBytes = 1 << 20;
-constexpr size_t kMaxStatBytes = 4096;
-constexpr size_t kMaxMappings = 8;  // of that name; the specification allows one
+constexpr size_t kMaxContexts = 8;  // of that name; the specification allows one
 // A process that calls itself something else all the time would make a series for each name, wherever labels are kept.
 constexpr uint32_t kMaxChanges = 16;
 constexpr int kTries = 3;  // to read what the process changes meanwhile
@@ -170,7 +169,7 @@ absl::StatusOr<std::optional<LabelReader::Found>> LabelReader::Locate(const Proc
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     if (!absl::StrContains(line, "OTEL_CTX")) continue;
     const std::optional<MapsLine> parsed = ParseMapsLine(line);
-    if (!parsed || !IsContextMapping(parsed->path) || ++tried > kMaxMappings) continue;
+    if (!parsed || !IsContextMapping(parsed->path) || ++tried > kMaxContexts) continue;
     const auto header = ReadHeader(memory, parsed->start);
     if (header.ok()) return Found{parsed->start, *header};
     failure.Update(header.status());

@@ -9,11 +9,9 @@
 #include "absl/status/statusor.h"
 #include "formats/proc/maps_text.h"
 #include "os/file_io.h"
+#include "process/maps_mapping.h"
 
 namespace clrsampler {
-namespace {
-constexpr size_t kMaxMapsBytes = 64 << 20;
-}  // namespace
 
 std::vector<std::byte> OwnVdso() {
   const uint64_t start = getauxval(AT_SYSINFO_EHDR);

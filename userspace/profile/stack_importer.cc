@@ -3,7 +3,7 @@
 namespace clrsampler {
 namespace {
 
-ModelFrameKind KindOf(FrameKind kind) {
+ModelFrameKind ImportedKind(FrameKind kind) {
   switch (kind) {
     case FrameKind::kKernel:
       return ModelFrameKind::kKernel;
@@ -41,7 +41,7 @@ FrameIndex StackImporter::Frame(FrameId id) {
   if (!added) return found->second;
   const clrsampler::Frame& frame = frames_.at(id);
   ModelFrame copy;
-  copy.kind = KindOf(frame.kind);
+  copy.kind = ImportedKind(frame.kind);
   copy.name = builder_.String(frame.text);
   if (frame.symbol != frame.text) copy.system_name = builder_.String(frame.symbol);
   if (frame.named()) copy.source = builder_.String(NameSourceText(frame.source));

@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/clock.h"
+
 namespace clrsampler {
-namespace {
-
-constexpr double kSecondNs = 1e9;
-
-}  // namespace
 
 void CompilationRate::Note(MonotonicTime time, uint32_t count) {
   const MonotonicTime last = std::exchange(last_, time);
   if (last == MonotonicTime::Min()) counted_since_ = time;
   count_ += count;
   const auto seconds_since = [time](MonotonicTime then) {
-    return static_cast<double>(time.ns - std::min(time, then).ns) / kSecondNs;
+    return static_cast<double>(time.ns - std::min(time, then).ns) / static_cast<double>(kSecondNs);
   };
   if (const double idle = seconds_since(std::max(last, counted_since_)); idle >= 1) {
     storms_ = 0;

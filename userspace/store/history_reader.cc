@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "formats/byte_reader.h"
+#include "os/clock.h"
 #include "status/status.h"
 #include "store/blob.h"
 #include "store/history_lists.h"
@@ -29,8 +30,7 @@ constexpr size_t kMaxSteps = 10'000, kMaxSeries = 1000;
 constexpr size_t kMinContainerIdBytes = 12;
 // At most this number of processes is looked up one by one.
 constexpr size_t kFewProcesses = 32;
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kYear = 366 * 24 * 3600 * kSecond;
+constexpr uint64_t kYear = 366 * 24 * 3600 * kSecondNs;
 
 bool Matches(const HistorySelection& selection, const SegmentDictionary& names, const SegmentProcess& process) {
   if (selection.pid && *selection.pid != process.pid) return false;
@@ -304,10 +304,10 @@ absl::StatusOr<std::vector<HistoryReader::Entry>> HistoryReader::EntriesOf(const
 HistoryReader::Steps HistoryReader::StepsOf(const std::vector<Entry>& entries, const HistorySelection& selection,
                                             size_t max_steps) {
   max_steps = std::clamp<size_t>(max_steps, 1, kMaxSteps);
-  uint64_t natural = 10 * kSecond, first = selection.to_unix_ns, last = selection.from_unix_ns;
+  uint64_t natural = 10 * kSecondNs, first = selection.to_unix_ns, last = selection.from_unix_ns;
   for (const Entry& entry : entries) {
-    if (entry.level == EntryLevel::kMinute) natural = std::max(natural, 60 * kSecond);
-    if (entry.level == EntryLevel::kHour) natural = std::max(natural, 3600 * kSecond);
+    if (entry.level == EntryLevel::kMinute) natural = std::max(natural, 60 * kSecondNs);
+    if (entry.level == EntryLevel::kHour) natural = std::max(natural, 3600 * kSecondNs);
     first = std::min(first, entry.begin_unix_ns);
     last = std::max(last, entry.end_unix_ns);
   }

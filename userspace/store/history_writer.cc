@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
+#include "os/clock.h"
 #include "status/status.h"
 #include "store/history_schema.h"
 #include "store/roll_up.h"
@@ -13,19 +14,18 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 // A dictionary in memory; the next segment begins with a new one.
 constexpr size_t kMaxSegmentMemoryBytes = size_t{24} << 20;
-constexpr uint64_t kMaxSegmentNs = 24 * 3600 * kSecond;
+constexpr uint64_t kMaxSegmentNs = 24 * 3600 * kSecondNs;
 // A segment is this part of the limit. Forgetting a segment's last entry frees its dictionary at once, which has to be
 // a small part.
 constexpr uint64_t kSegmentsInLimit = 16;
 constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kJumpNs = 3600 * kSecond;
-constexpr uint64_t kBelieveNs = 3600 * kSecond;
+constexpr uint64_t kJumpNs = 3600 * kSecondNs;
+constexpr uint64_t kBelieveNs = 3600 * kSecondNs;
 constexpr int kSealLevel = 7;  // of zstd, once a segment
 
-uint64_t UnitOf(EntryLevel level) { return (level == EntryLevel::kMinute ? 60 : 3600) * kSecond; }
+uint64_t UnitOf(EntryLevel level) { return (level == EntryLevel::kMinute ? 60 : 3600) * kSecondNs; }
 
 absl::Status NoRoomHint(absl::Status status) {
   if (!absl::IsResourceExhausted(status)) return status;

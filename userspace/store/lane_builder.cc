@@ -25,7 +25,7 @@ void ForEachStep(const HistoryLanes& lanes, uint64_t begin, uint64_t end, const 
   }
 }
 
-uint64_t PartOf(uint64_t value, uint64_t part, uint64_t whole) {
+uint64_t ShareOf(uint64_t value, uint64_t part, uint64_t whole) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(value) * part / whole);
 }
 
@@ -84,7 +84,7 @@ void LaneBuilder::Fill(uint32_t thread, LaneCategory state, uint64_t begin_unix_
   if (values.empty()) values.assign(lanes_.steps, 0);
   const uint64_t whole = std::max<uint64_t>(end_unix_ns - std::min(begin_unix_ns, end_unix_ns), 1);
   ForEachStep(lanes_, begin_unix_ns, end_unix_ns, [&](size_t step, uint64_t from, uint64_t to) {
-    values[step] += PartOf(ns, to, whole) - PartOf(ns, from, whole);
+    values[step] += ShareOf(ns, to, whole) - ShareOf(ns, from, whole);
   });
 }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMaxMethods = 1 << 17;  // of one process
 constexpr size_t kMaxStubs = 1 << 17;    // addresses of one process
 // A method and its funclets. Those behind are not read: each takes two reads.
-constexpr uint32_t kMaxFunctions = 256;
+constexpr uint32_t kMaxFunctionsOfMethod = 256;
 constexpr uint64_t kMaxMethodBytes = uint64_t{1} << 30;  // so that no sum of offsets overflows
 
 // Times of samples of one process for which the sampler copied code. Samples are walked at most two seconds after they
@@ -216,7 +216,7 @@ bool JitUnwindData::Read(RuntimeMemory& runtime, ProcessState& state, Method& me
   const auto& at = runtime.layout().code_header;
   const uint64_t start = method.code.range.begin, bytes = method.code.range.end - start;
   const auto functions = FieldOf<uint32_t>(method.code.identity, at.unwind_count);
-  std::vector<std::array<uint32_t, 3>> table(std::min(functions, kMaxFunctions));
+  std::vector<std::array<uint32_t, 3>> table(std::min(functions, kMaxFunctionsOfMethod));
   if (table.empty() || bytes > kMaxMethodBytes ||
       !memory.Read(method.code.header + at.unwinds, std::as_writable_bytes(std::span(table)))) {
     return false;

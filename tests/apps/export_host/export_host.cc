@@ -59,8 +59,8 @@ int Fail(const absl::Status& status) {
 std::shared_ptr<const clrsampler::Window> MakeWindow(uint64_t number, uint64_t begin, uint64_t end,
                                                      uint32_t short_lived, uint32_t lasting) {
   const uint64_t length = std::max<uint64_t>(end - begin, 1);
-  clrsampler::testing::WindowBuilder builder(number, begin, length);
-  const size_t samples = static_cast<size_t>(length / clrsampler::testing::kMadeUpSample);
+  clrsampler::test_support::WindowBuilder builder(number, begin, length);
+  const size_t samples = static_cast<size_t>(length / clrsampler::test_support::kMadeUpSample);
   builder.Process(4711, "Shop", samples, true, "shop-web");
   builder.Pause(length / 2, 20'000'000, 1'000'000, static_cast<uint32_t>(number % 3));
   builder.Method("Shop.Order.Total()", "OptimizedTier1", 2, 5'000'000);

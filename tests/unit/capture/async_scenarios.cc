@@ -24,7 +24,7 @@
 #include "status/status.h"
 #include "unit/capture/live_scenarios.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 namespace {
 
 constexpr uint32_t kBoxRow = 700, kActionRow = 701, kAwaitRow = 702, kOtherRow = 703, kTaskRow = 704,
@@ -247,4 +247,4 @@ absl::Status WhoAwaitsIsCopied(ScenarioSetting& setting) {
   return IsCopied(setting, *heap, /*runtime_async=*/true);
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support

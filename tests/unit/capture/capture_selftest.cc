@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   using namespace clrsampler;
-  testing::ScenarioSetting defaults;
+  test_support::ScenarioSetting defaults;
   bool hotplug = false;
   std::string only;
   for (int i = 1; i < argc; ++i) {
@@ -25,18 +25,18 @@ int main(int argc, char** argv) {
       only = argv[i];
     }
   }
-  std::vector<testing::Scenario> scenarios = testing::LiveScenarios();
-  if (hotplug) scenarios.push_back({"FollowsACpuThatComesBack", testing::FollowsACpuThatComesBack});
+  std::vector<test_support::Scenario> scenarios = test_support::LiveScenarios();
+  if (hotplug) scenarios.push_back({"FollowsACpuThatComesBack", test_support::FollowsACpuThatComesBack});
   for (const Feature& feature : ProbeFeatures(ProbeDepth::kEverything).features) {
     std::printf("  %-3s %s: %s\n", feature.present ? "yes" : "no", feature.name.c_str(), feature.detail.c_str());
   }
   int failed = 0;
   bool any = false;
-  for (const testing::Scenario& scenario : scenarios) {
+  for (const test_support::Scenario& scenario : scenarios) {
     if (!only.empty() && only != scenario.name) continue;
     any = true;
     std::fflush(stdout);
-    testing::ScenarioSetting setting = defaults;
+    test_support::ScenarioSetting setting = defaults;
     const absl::Status status = scenario.run(setting);
     if (status.ok()) {
       std::printf("ok     %s:%s\n", scenario.name, setting.notes.c_str());

@@ -42,7 +42,7 @@ Programs Relocated(const Skeleton& skeleton) {
   return programs;
 }
 
-class KernelTypesLiveTest : public testing::LiveTest {};
+class KernelTypesLiveTest : public test_support::LiveTest {};
 
 TEST_F(KernelTypesLiveTest, ProgramsAreRelocatedAsWithAllTypes) {
   LibbpfLog log;

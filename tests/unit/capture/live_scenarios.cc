@@ -47,7 +47,7 @@
 #include "status/status.h"
 #include "unit/capture/live_targets.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 namespace {
 
 constexpr uint64_t kLongNs = 60'000'000'000;
@@ -1171,4 +1171,4 @@ const std::vector<Scenario>& LiveScenarios() {
   return *scenarios;
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 // The time that a hypervisor has taken from this machine so far, in seconds of one CPU.
 double StolenSeconds();
@@ -55,6 +55,6 @@ struct Scenario {
 // All but the one that switches CPUs off.
 const std::vector<Scenario>& LiveScenarios();
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_SCENARIOS_H_

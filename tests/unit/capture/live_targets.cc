@@ -17,7 +17,7 @@
 
 #include "process/cpu_time.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 namespace {
 
 constexpr int kRecursionDepth = 700;
@@ -249,4 +249,4 @@ bool HasReturnAddress(const DecodedSample& sample, uint64_t address) {
                      [&](const DecodedFrame& frame) { return frame.return_address == address; });
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support

@@ -13,7 +13,7 @@
 
 #include "clrsampler/wire.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 // The words of a target about itself, in memory shared with the test.
 struct TargetFacts {
@@ -78,6 +78,6 @@ struct DecodedSample {
 DecodedSample Decode(std::span<const std::byte> record);
 bool HasReturnAddress(const DecodedSample& sample, uint64_t address);
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_CAPTURE_LIVE_TARGETS_H_

@@ -11,17 +11,17 @@
 namespace clrsampler {
 namespace {
 
-class CaptureLiveTest : public testing::LiveTest, public ::testing::WithParamInterface<testing::Scenario> {};
+class CaptureLiveTest : public test_support::LiveTest, public ::testing::WithParamInterface<test_support::Scenario> {};
 
 TEST_P(CaptureLiveTest, Holds) {
-  testing::ScenarioSetting setting;
+  test_support::ScenarioSetting setting;
   const absl::Status status = GetParam().run(setting);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << setting.notes << "\nhint: " << HintOf(status);
   std::cout << "   " << setting.notes << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenarios, CaptureLiveTest, ::testing::ValuesIn(testing::LiveScenarios()),
-                         [](const ::testing::TestParamInfo<testing::Scenario>& one) {
+INSTANTIATE_TEST_SUITE_P(Scenarios, CaptureLiveTest, ::testing::ValuesIn(test_support::LiveScenarios()),
+                         [](const ::testing::TestParamInfo<test_support::Scenario>& one) {
                            return std::string(one.param.name);
                          });
 

@@ -17,17 +17,17 @@
 #include "unit/capture/live_scenarios.h"
 #include "unit/capture/live_targets.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 namespace {
 
 constexpr int kThreads = 20;
 
-uint32_t ThreadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+uint32_t OwnThreadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 
 // Makes a thread, waits for its end, and gives its number.
 uint32_t MakeThread() {
   std::atomic<uint32_t> made{0};
-  std::thread([&made] { made = ThreadId(); }).join();
+  std::thread([&made] { made = OwnThreadId(); }).join();
   return made;
 }
 
@@ -69,8 +69,9 @@ absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting) {
   for (size_t i = 0; i < made.size(); ++i) {
     const wire_thread& record = records[i];
     const auto stack = stacks.find(record.header.time_ns);
-    if (record.created_tid != made[i] || record.tid != ThreadId() || record.tgid != static_cast<uint32_t>(getpid()) ||
-        record.has_stack == 0 || stack == stacks.end() || stack->second.tid != record.tid || stack->second.ip == 0) {
+    if (record.created_tid != made[i] || record.tid != OwnThreadId() ||
+        record.tgid != static_cast<uint32_t>(getpid()) || record.has_stack == 0 || stack == stacks.end() ||
+        stack->second.tid != record.tid || stack->second.ip == 0) {
       return absl::InternalError(absl::StrCat("record ", i, ": thread ", record.tid, " of ", record.tgid, " made ",
                                               record.created_tid, " in place of ", made[i],
                                               stack == stacks.end() ? ", without a stack" : ""));
@@ -83,4 +84,4 @@ absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting) {
   return absl::OkStatus();
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support

@@ -20,7 +20,7 @@
 #include "unit/capture/live_scenarios.h"
 #include "unit/capture/live_targets.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 namespace {
 
 constexpr int kRounds = 25;
@@ -163,4 +163,4 @@ absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
   return absl::OkStatus();
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support

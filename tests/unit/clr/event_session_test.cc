@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr MonotonicTime kNow{1000};
+constexpr MonotonicTime kSessionNow{1000};
 constexpr MonotonicTime kTooLate{1000 + EventSession::kPatienceNs};
 
 std::string Session(uint64_t number) {
@@ -27,7 +27,7 @@ class EventSessionTest : public testing::Test {
  protected:
   void SetUp() override {
     auto session =
-        EventSession::Start([this] { return Connect(); }, {.provider = "P", .keywords = 9, .level = 5}, kNow);
+        EventSession::Start([this] { return Connect(); }, {.provider = "P", .keywords = 9, .level = 5}, kSessionNow);
     ASSERT_TRUE(session.ok());
     session_.emplace(*std::move(session));
   }
@@ -47,7 +47,7 @@ class EventSessionTest : public testing::Test {
     const ssize_t got = recv(connections_[connection].get(), bytes, sizeof bytes, 0);
     return std::string(bytes, got > 0 ? static_cast<size_t>(got) : 0);
   }
-  bool Step(MonotonicTime now = kNow) {
+  bool Step(MonotonicTime now = kSessionNow) {
     return session_->Step(now, [this](std::span<const std::byte> bytes) {
       absl::StrAppend(&taken_, AsText(bytes));
       if (fails_) session_->Abandon(absl::DataLossError("no stream"));
@@ -74,7 +74,7 @@ TEST_F(EventSessionTest, TakesAStreamAndStopsByTheSessionsNumber) {
   EXPECT_FALSE(Step());
   EXPECT_EQ(taken_, "Nettrace");
 
-  session_->Stop(kNow);
+  session_->Stop(kSessionNow);
   EXPECT_FALSE(Step());
   EXPECT_EQ(Received(1), EncodeStopTracing(77));
   Send(0, "end");
@@ -103,7 +103,7 @@ TEST_F(EventSessionTest, ARuntimeThatExitsEndsTheStream) {
 }
 
 TEST_F(EventSessionTest, StopBeforeTheReplyStopsAfterIt) {
-  session_->Stop(kNow);
+  session_->Stop(kSessionNow);
   EXPECT_FALSE(Step());
   EXPECT_EQ(connections_.size(), 1u);
   Send(0, Session(5));
@@ -122,7 +122,7 @@ TEST_F(EventSessionTest, NoReplyEndsAtTheDeadline) {
 TEST_F(EventSessionTest, AStreamThatDoesNotEndIsLeft) {
   Send(0, Session(1));
   EXPECT_FALSE(Step(kTooLate)) << "there is no deadline but for replies";
-  session_->Stop(kNow);
+  session_->Stop(kSessionNow);
   Send(0, "more");
   EXPECT_FALSE(Step({kTooLate.ns - 1}));
   EXPECT_TRUE(Step(kTooLate));
@@ -182,7 +182,7 @@ TEST_F(EventSessionTest, WhereNobodyTakesTheRequestTheStreamIsClosed) {
   Send(0, Session(1));
   EXPECT_FALSE(Step());
   refuses_ = true;
-  session_->Stop(kNow);
+  session_->Stop(kSessionNow);
   EXPECT_TRUE(Step());
   EXPECT_TRUE(absl::IsUnavailable(session_->status()));
   EXPECT_EQ(send(connections_[0].get(), "x", 1, MSG_NOSIGNAL), -1);

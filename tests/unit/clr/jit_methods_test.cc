@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "test_paths.h"
 #include "unit/clr/jit_target_tree.h"
@@ -19,7 +20,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kHeap = 0x7f0000000000;
 
 class JitMethodsTest : public testing::Test {
@@ -63,14 +63,14 @@ class JitMethodsTest : public testing::Test {
 TEST_F(JitMethodsTest, NamesFromTheJitdumpWhileItLives) {
   tree.Write(tree.jitdump(), JitdumpText().Load("void [app] A::M()[QuickJitted]", 2000, kHeap).bytes());
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap + 0x1000), " 40 void [app] A::N()[QuickJitted]\n"));
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap + 4, 3000), "void [app] A::M()[QuickJitted]");
   EXPECT_EQ(last.source, NameSource::kJitdump);
   EXPECT_EQ(last.kind, FrameKind::kJit);
   EXPECT_EQ(last.module, "app");
   EXPECT_EQ(last.tier, "QuickJitted");
   EXPECT_EQ(Ask(kHeap + 0x1000, 3000), "[jit: not in the map]") << "nothing says that the file is the runtime's own";
-  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMs);
+  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMillisecondNs);
   EXPECT_THAT(notices.kept(), IsEmpty());
   EXPECT_TRUE(methods->NamesFrom(process.key, kHeap + 4, {3000}));
   EXPECT_FALSE(methods->NamesFrom(process.key, kHeap + 0x1000, {3000})) << "only the perf map has it";
@@ -98,7 +98,7 @@ TEST_F(JitMethodsTest, StubsAreShownByMemorysNameWhereItHasOne) {
   methods->PreferStubsOf(memory);
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n",
                                            absl::Hex(kHeap + 0x1000), " 400 stub ReportStubBlock<MethodCallThunk>\n"));
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap + 0x1010, 3000), "stub FixupPrecode");
   EXPECT_EQ(last.source, NameSource::kRuntimeMemory);
   EXPECT_EQ(Ask(kHeap + 0x1110, 3000), "stub ReportStubBlock<MethodCallThunk>") << "memory has no name";
@@ -110,21 +110,22 @@ TEST_F(JitMethodsTest, StubsAreShownByMemorysNameWhereItHasOne) {
 TEST_F(JitMethodsTest, WhatTheMapDoesNotHoldIsNoStub) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n"));
   tree.HoldOpen(tree.perf_map());
-  Poll(5 * kMs);
-  EXPECT_EQ(Ask(kHeap + 0x1000, 6 * kMs), "[jit: not in the map]");
+  Poll(5 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap + 0x1000, 6 * kMillisecondNs), "[jit: not in the map]");
   EXPECT_FALSE(last.named());
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n",
                                            absl::Hex(kHeap + 0x1000), " 40 void [app] A::Late()[Optimized]\n"));
-  Poll(7 * kMs);
-  EXPECT_EQ(Ask(kHeap + 0x1000, 6 * kMs), "void [app] A::Late()[Optimized]") << "its line came after the sample";
+  Poll(7 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap + 0x1000, 6 * kMillisecondNs), "void [app] A::Late()[Optimized]")
+      << "its line came after the sample";
 }
 
 TEST_F(JitMethodsTest, NamesFromThePerfMapWhenThereIsNoJitdump) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n"));
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap + 4, 3000), "void [app] A::N()[Optimized]");
   EXPECT_EQ(last.source, NameSource::kPerfMap);
-  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMs);
+  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMillisecondNs);
   EXPECT_EQ(methods->counters().names_read, 1u);
   EXPECT_FALSE(methods->NamesFrom(process.key, kHeap + 4, {3000})) << "the next line may take it back";
   EXPECT_FALSE(methods->MayIdle()) << "its lines are as old as the iteration that reads them";
@@ -140,13 +141,13 @@ TEST_F(JitMethodsTest, GoesOverToThePerfMapWhenTheJitdumpDies) {
   process.first_seen = {1000};
   Poll(now);
   EXPECT_LT(methods->CompleteUntil(process.key).ns, now) << "not decided yet";
-  Poll(now + 300 * kMs);
+  Poll(now + 300 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, now), "[jit: jitdump of .NET 10.0.0-10.0.12 is broken; use DOTNET_PerfMapEnabled=1 or 3]");
   ASSERT_EQ(notices.kept().size(), 1u);
   EXPECT_THAT(notices.kept()[0].message, HasSubstr("defect of .NET 10.0.0 to 10.0.12"));
   const uint64_t generation = methods->Generation(process.key);
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 void [app] A::N()[Optimized]\n"));
-  Poll(now + 600 * kMs);
+  Poll(now + 600 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, now), "void [app] A::N()[Optimized]");
   EXPECT_GT(methods->Generation(process.key), generation);
 }
@@ -155,12 +156,12 @@ TEST_F(JitMethodsTest, ADeadJitdumpIsNotAskedAboutLaterTimes) {
   const std::string whole = JitdumpText().Load("One", 2000, kHeap).Load("Two", 3000, kHeap + 0x1000).bytes();
   tree.Write(tree.jitdump(), whole.substr(0, whole.size() - 10));
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap + 0x2000), " 40 Three\n"));
-  Poll(5 * kMs);
-  Poll(300 * kMs);
+  Poll(5 * kMillisecondNs);
+  Poll(300 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, 2000), "One");
   EXPECT_EQ(Ask(kHeap, 3000), "One") << "the head of the last record is there, with its time";
   EXPECT_EQ(Ask(kHeap, 3001), "[jit: not in the map]") << "another method may be there by now";
-  EXPECT_EQ(Ask(kHeap + 0x2000, 250 * kMs), "Three");
+  EXPECT_EQ(Ask(kHeap + 0x2000, 250 * kMillisecondNs), "Three");
   ASSERT_EQ(notices.kept().size(), 1u);
   EXPECT_EQ(notices.kept()[0].kind, "jitdump_dead");
   EXPECT_THAT(notices.kept()[0].message, HasSubstr("its perf map is used instead"));
@@ -180,21 +181,21 @@ TEST_F(JitMethodsTest, BehindADeadJitdumpAMethodIsNamedAsLongAsItsCodeStands) {
     return true;
   };
   methods = std::make_unique<JitMethods>(options, frames, notices, clock);
-  Poll(5 * kMs);
-  Poll(300 * kMs);
-  EXPECT_EQ(Ask(kHeap, 250 * kMs), "One");
-  EXPECT_EQ(Ask(kHeap, 260 * kMs), "One");
+  Poll(5 * kMillisecondNs);
+  Poll(300 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 250 * kMillisecondNs), "One");
+  EXPECT_EQ(Ask(kHeap, 260 * kMillisecondNs), "One");
   EXPECT_EQ(methods->counters().code_compared, 1u) << "once an iteration";
   memory[3] ^= 1;
-  Poll(400 * kMs);
-  EXPECT_EQ(Ask(kHeap, 390 * kMs).substr(0, 4), "[jit") << "something else stands there now";
+  Poll(400 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 390 * kMillisecondNs).substr(0, 4), "[jit") << "something else stands there now";
 }
 
 TEST_F(JitMethodsTest, AnAnswerOfADeadJitdumpEndsWithIt) {
   const std::string whole = JitdumpText().Load("One", 2000, kHeap).Load("Two", 3000, kHeap + 0x1000).bytes();
   tree.Write(tree.jitdump(), whole.substr(0, whole.size() - 10));
-  Poll(5 * kMs);
-  Poll(300 * kMs);
+  Poll(5 * kMillisecondNs);
+  Poll(300 * kMillisecondNs);
   const auto found = methods->Resolve({process, process.mappings.Find(kHeap), kHeap, kHeap, MonotonicTime{2500}});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->until.ns, 3001u);
@@ -203,18 +204,18 @@ TEST_F(JitMethodsTest, AnAnswerOfADeadJitdumpEndsWithIt) {
 TEST_F(JitMethodsTest, GoesOverToThePerfMapWhenTheJitdumpIsClosed) {
   tree.Write(tree.jitdump(), JitdumpText().Load("Old", 2000, kHeap).bytes());
   tree.HoldOpen(tree.jitdump());
-  Poll(5 * kMs);
-  Poll(1010 * kMs);
+  Poll(5 * kMillisecondNs);
+  Poll(1010 * kMillisecondNs);
   tree.LetGo();
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 New\n"));
   tree.HoldOpen(tree.perf_map());
-  Poll(2020 * kMs);
-  EXPECT_EQ(Ask(kHeap, 1000 * kMs), "Old");
+  Poll(2020 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 1000 * kMillisecondNs), "Old");
   const uint64_t generation = methods->Generation(process.key);
-  Poll(2300 * kMs);
+  Poll(2300 * kMillisecondNs);
   EXPECT_GT(methods->Generation(process.key), generation);
-  EXPECT_EQ(Ask(kHeap, 1000 * kMs), "Old");
-  EXPECT_EQ(Ask(kHeap, 2300 * kMs), "New");
+  EXPECT_EQ(Ask(kHeap, 1000 * kMillisecondNs), "Old");
+  EXPECT_EQ(Ask(kHeap, 2300 * kMillisecondNs), "New");
   ASSERT_EQ(notices.kept().size(), 1u);
   EXPECT_EQ(notices.kept()[0].kind, "jitdump_closed");
 }
@@ -224,26 +225,26 @@ TEST_F(JitMethodsTest, AMarkerSpeaksForAnUnseenDescriptor) {
   tree.Write(tree.jitdump(), JitdumpText().Load("Mine", 2000, kHeap).bytes());
   tree.Write(tree.InTarget("/tmp/other"), "");
   tree.HoldOpen(tree.InTarget("/tmp/other"));
-  for (uint64_t at = 5; at < 3000; at += 100) Poll(at * kMs);
-  EXPECT_EQ(Ask(kHeap, 2900 * kMs), "Mine");
+  for (uint64_t at = 5; at < 3000; at += 100) Poll(at * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 2900 * kMillisecondNs), "Mine");
   EXPECT_THAT(notices.kept(), IsEmpty());
 }
 
 TEST_F(JitMethodsTest, SaysThatThereIsNoMap) {
   EXPECT_EQ(Ask(kHeap, 3000), "[jit: no map]") << "before the first poll nothing is known of the process";
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, 3000), "[jit: no map; start the target with DOTNET_PerfMapEnabled=3]");
   EXPECT_EQ(last.kind, FrameKind::kJit);
   EXPECT_FALSE(last.named());
-  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMs) << "young: the file may still come";
-  Poll(3000 * kMs);
+  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 5 * kMillisecondNs) << "young: the file may still come";
+  Poll(3000 * kMillisecondNs);
   EXPECT_EQ(methods->CompleteUntil(process.key), MonotonicTime::Max());
 }
 
 TEST_F(JitMethodsTest, LeavesOtherMemoryAlone) {
   Map(0x400000, 0x500000, MappingKind::kFile, "/app/thing.so");
   tree.Write(tree.perf_map(), "400000 40 not yours\n900000 40 unmapped\n");
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(0x400000, 3000), "not mine");
   EXPECT_EQ(Ask(0x800000, 3000), "not mine");
   EXPECT_EQ(Ask(0x900000, 3000), "unmapped") << "a mapping may have been missed";
@@ -253,7 +254,7 @@ TEST_F(JitMethodsTest, NativeProcessesCostNothing) {
   process.mappings.Clear();
   Map(0x400000, 0x500000, MappingKind::kFile, "/bin/true");
   tree.Write(tree.perf_map(), "400000 40 never read\n");
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(methods->counters().perf_map.read_bytes, 0u);
   EXPECT_EQ(methods->CompleteUntil(process.key), MonotonicTime::Max());
 }
@@ -262,11 +263,11 @@ TEST_F(JitMethodsTest, FindsTheDirectoryByTheMarker) {
   std::filesystem::create_directories(tree.InTarget("/maps"));
   tree.Write(tree.jitdump(), JitdumpText().Load("in tmp", 2000, kHeap).bytes());
   tree.Write(tree.InTarget("/maps/jit-7.dump"), JitdumpText().Load("by marker", 2000, kHeap).bytes());
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, 3000), "in tmp");
   const uint64_t generation = methods->Generation(process.key);
   Map(0x1000, 0x2000, MappingKind::kFile, "/maps/jit-7.dump");
-  Poll(6 * kMs);
+  Poll(6 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, 3000), "by marker");
   EXPECT_GT(methods->Generation(process.key), generation);
 }
@@ -275,7 +276,7 @@ TEST_F(JitMethodsTest, FindsTheDirectoryInTheEnvironment) {
   std::filesystem::create_directories(tree.InTarget("/maps"));
   tree.Write(tree.process() + "/environ", "DOTNET_PerfMapJitDumpPath=/maps");
   tree.Write(tree.InTarget("/maps/perf-7.map"), absl::StrCat(absl::Hex(kHeap), " 40 there\n"));
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, 3000), "there");
 }
 
@@ -283,7 +284,7 @@ TEST_F(JitMethodsTest, RefusesAFileThatIsOlderThanTheProcess) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 of another process\n"));
   const utimbuf year_2001{1'000'000'000, 1'000'000'000};
   ASSERT_EQ(utime(tree.perf_map().c_str(), &year_2001), 0);
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_THAT(Ask(kHeap, 3000), HasSubstr("no map"));
   ASSERT_EQ(notices.kept().size(), 1u);
   EXPECT_EQ(notices.kept()[0].kind, "perf_map_refused");
@@ -294,14 +295,14 @@ TEST_F(JitMethodsTest, TakesAnOldFileThatTheProcessHasOpen) {
   const utimbuf year_2001{1'000'000'000, 1'000'000'000};
   ASSERT_EQ(utime(tree.perf_map().c_str(), &year_2001), 0);
   tree.HoldOpen(tree.perf_map());
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_EQ(Ask(kHeap, 3000), "mine");
 }
 
 TEST_F(JitMethodsTest, SaysWhenAFileIsATrap) {
   ASSERT_EQ(mkfifo(tree.perf_map().c_str(), 0600), 0);
   ASSERT_EQ(symlink("/etc/shadow", tree.jitdump().c_str()), 0);
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   EXPECT_THAT(Ask(kHeap, 3000), HasSubstr("no map"));
   ASSERT_EQ(notices.kept().size(), 2u);
   EXPECT_EQ(notices.kept()[0].kind, "jit_file_refused");
@@ -314,7 +315,7 @@ TEST_F(JitMethodsTest, NamesPrecompiledCodeOnlyWhenAskedFor) {
                                  .Load("void [lib] A::M()[PreJIT]", 2000, 0x400000)
                                  .Load("void [lib] A::N()[Optimized]", 2000, 0x410000)
                                  .bytes());
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   const auto ask = [&](uint64_t address) {
     return methods->ResolvePrecompiled({process, process.mappings.Find(address), address, address, {3000}});
   };
@@ -328,12 +329,12 @@ TEST_F(JitMethodsTest, NamesPrecompiledCodeOnlyWhenAskedFor) {
 
 TEST_F(JitMethodsTest, AmbiguousAddressesAreNotNamed) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 first\n"));
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   tree.Append(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 second\n"));
-  Poll(10 * kMs);
-  EXPECT_EQ(Ask(kHeap, 7 * kMs), "[jit: code replaced while read]");
-  EXPECT_EQ(Ask(kHeap, 5 * kMs - 2000), "first");
-  EXPECT_EQ(Ask(kHeap, 10 * kMs), "second");
+  Poll(10 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 7 * kMillisecondNs), "[jit: code replaced while read]");
+  EXPECT_EQ(Ask(kHeap, 5 * kMillisecondNs - 2000), "first");
+  EXPECT_EQ(Ask(kHeap, 10 * kMillisecondNs), "second");
   EXPECT_EQ(methods->counters().ambiguous, 1u);
 }
 
@@ -344,44 +345,44 @@ TEST_F(JitMethodsTest, AMapInBlocksSpeaksForTheTimeBeforeItsLastBlock) {
       JitMethodsOptions{.names = NameStyle::kRaw, .perf_map_in_blocks = [&](const Process&) { return in_blocks; }},
       frames, notices, clock);
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 first\n"));
-  Poll(5 * kMs);
-  EXPECT_EQ(Ask(kHeap, 4 * kMs), "first") << "the runtime is not known yet";
+  Poll(5 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 4 * kMillisecondNs), "first") << "the runtime is not known yet";
   in_blocks = true;
-  Poll(10 * kMs);
+  Poll(10 * kMillisecondNs);
   constexpr char kLate[] = "[jit: the map is written in blocks, and this one is missing]";
-  EXPECT_EQ(Ask(kHeap, 7 * kMs), kLate);
+  EXPECT_EQ(Ask(kHeap, 7 * kMillisecondNs), kLate);
   EXPECT_FALSE(last.named());
-  Poll(20 * kMs);
-  EXPECT_EQ(Ask(kHeap, 15 * kMs), kLate);
+  Poll(20 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 15 * kMillisecondNs), kLate);
   // The block has what was compiled since the first one was read, and that may have been at once.
   tree.Append(tree.perf_map(),
               absl::StrCat(absl::Hex(kHeap), " 40 second\n", absl::Hex(kHeap + 0x1000), " 40 other\n"));
-  Poll(30 * kMs);
-  EXPECT_EQ(Ask(kHeap, 15 * kMs), "[jit: code replaced while read]");
-  EXPECT_EQ(Ask(kHeap + 0x1000, 15 * kMs), "other");
-  EXPECT_EQ(Ask(kHeap, 25 * kMs), kLate) << "may be a third one's already";
-  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 30 * kMs) << "nobody waits for a block";
+  Poll(30 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 15 * kMillisecondNs), "[jit: code replaced while read]");
+  EXPECT_EQ(Ask(kHeap + 0x1000, 15 * kMillisecondNs), "other");
+  EXPECT_EQ(Ask(kHeap, 25 * kMillisecondNs), kLate) << "may be a third one's already";
+  EXPECT_EQ(methods->CompleteUntil(process.key).ns, 30 * kMillisecondNs) << "nobody waits for a block";
 }
 
 TEST_F(JitMethodsTest, ExecAndForgetDropEverything) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 before\n"));
-  Poll(5 * kMs);
+  Poll(5 * kMillisecondNs);
   const uint64_t generation = methods->Generation(process.key);
   ++process.exec_count;
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 after\n"));
-  Poll(6 * kMs);
-  EXPECT_EQ(Ask(kHeap, 6 * kMs), "after");
+  Poll(6 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 6 * kMillisecondNs), "after");
   EXPECT_GT(methods->Generation(process.key), generation);
   process.ends->Announce(process.key);
-  EXPECT_EQ(Ask(kHeap, 6 * kMs), "[jit: no map]");
+  EXPECT_EQ(Ask(kHeap, 6 * kMillisecondNs), "[jit: no map]");
   EXPECT_EQ(methods->counters().perf_map.records, 2u);
 }
 
 TEST_F(JitMethodsTest, ReadsTheFilesOfAProcessThatHasExited) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 short-lived\n"));
-  process.exited = {4 * kMs};
-  Poll(5 * kMs);
-  EXPECT_EQ(Ask(kHeap, 3 * kMs), "short-lived");
+  process.exited = {4 * kMillisecondNs};
+  Poll(5 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 3 * kMillisecondNs), "short-lived");
 }
 
 }  // namespace

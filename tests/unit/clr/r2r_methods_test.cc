@@ -29,7 +29,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr uint64_t kBase = 0x7f0000010000;
+constexpr uint64_t kImageBase = 0x7f0000010000;
 
 // A process that maps files of a folder of this test, seen as ourselves: the files are opened through /proc/self/root.
 class R2rMethodsTest : public testing::Test {
@@ -56,7 +56,7 @@ class R2rMethodsTest : public testing::Test {
         .write(content.data(), static_cast<std::streamsize>(content.size()));
   }
   Mapping Map(const std::string& name, uint64_t file_offset = 0) {
-    return MappingOfFile(folder_ + "/" + name, kBase, 0, file_offset);
+    return MappingOfFile(folder_ + "/" + name, kImageBase, 0, file_offset);
   }
   std::optional<Frame> At(const Mapping& mapping, uint64_t file_offset, uint32_t incarnation = 1) {
     Process process(ProcessKey{1, incarnation}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));

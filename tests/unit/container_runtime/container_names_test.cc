@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
-MonotonicTime At(double seconds) { return {static_cast<uint64_t>(1000 * kSecond + seconds * kSecond)}; }
+MonotonicTime At(double seconds) { return {static_cast<uint64_t>(1000 * kSecondNs + seconds * kSecondNs)}; }
 
 class FakeHelper : public CriHelper {
  public:

@@ -7,21 +7,21 @@
 namespace clrsampler {
 namespace {
 
-const std::string kId(64, 'a');
+const std::string kWireId(64, 'a');
 
 TEST(CriWireTest, AQuestionComesAsItWasSent) {
-  const auto question = ParseCriQuestion(CriQuestionText({7, {kId, std::string(64, 'b')}}));
+  const auto question = ParseCriQuestion(CriQuestionText({7, {kWireId, std::string(64, 'b')}}));
   ASSERT_TRUE(question.has_value());
   EXPECT_EQ(question->number, 7u);
-  EXPECT_EQ(question->ids, (std::vector<std::string>{kId, std::string(64, 'b')}));
+  EXPECT_EQ(question->ids, (std::vector<std::string>{kWireId, std::string(64, 'b')}));
 }
 
 TEST(CriWireTest, OnlyIdsAreAsked) {
-  for (const std::string& text : {std::string(), std::string("7"), "x\n" + kId, "7\n" + kId.substr(1),
-                                  "7\n" + std::string(63, 'a') + "/", "7\n" + kId + "\n", std::string("7\n\n")}) {
+  for (const std::string& text : {std::string(), std::string("7"), "x\n" + kWireId, "7\n" + kWireId.substr(1),
+                                  "7\n" + std::string(63, 'a') + "/", "7\n" + kWireId + "\n", std::string("7\n\n")}) {
     EXPECT_FALSE(ParseCriQuestion(text).has_value()) << text;
   }
-  EXPECT_FALSE(ParseCriQuestion(CriQuestionText({7, std::vector<std::string>(5, kId)})).has_value());
+  EXPECT_FALSE(ParseCriQuestion(CriQuestionText({7, std::vector<std::string>(5, kWireId)})).has_value());
 }
 
 TEST(CriWireTest, AnAnswerComesAsItWasSent) {

@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
 
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
-ConnectionLimits Limits() { return {4, 2, 10 * kSecond, 60 * kSecond, kSecond}; }
+ConnectionLimits Limits() { return {4, 2, 10 * kSecondNs, 60 * kSecondNs, kSecondNs}; }
 
 std::vector<std::pair<ConnectionTable::Id, std::string>> Judged(ConnectionTable& table, uint64_t now) {
   std::vector<std::pair<ConnectionTable::Id, std::string>> result;
@@ -23,38 +23,39 @@ TEST(ConnectionTableTest, WhoTricklesIsEndedAfterTheWholeTime) {
   ConnectionTable table(Limits());
   const auto slow = table.Open("", 0);
   const auto working = table.Open("", 0);
-  table.RequestComplete(working, kSecond);
-  EXPECT_THAT(Judged(table, 9 * kSecond), UnorderedElementsAre());
-  EXPECT_THAT(Judged(table, 10 * kSecond), UnorderedElementsAre(Pair(slow, "slow_request")));
-  EXPECT_THAT(Judged(table, 300 * kSecond), UnorderedElementsAre()) << "one that works for its client stays; told once";
+  table.RequestComplete(working, kSecondNs);
+  EXPECT_THAT(Judged(table, 9 * kSecondNs), UnorderedElementsAre());
+  EXPECT_THAT(Judged(table, 10 * kSecondNs), UnorderedElementsAre(Pair(slow, "slow_request")));
+  EXPECT_THAT(Judged(table, 300 * kSecondNs), UnorderedElementsAre())
+      << "one that works for its client stays; told once";
 }
 
 TEST(ConnectionTableTest, TheNextRequestHasItsOwnTime) {
   ConnectionTable table(Limits());
   const auto one = table.Open("", 0);
-  table.RequestComplete(one, 9 * kSecond);
-  table.AnswerBegun(one, 9 * kSecond);
-  table.AnswerTaken(one, 12 * kSecond);
-  EXPECT_THAT(Judged(table, 21 * kSecond), UnorderedElementsAre());
-  EXPECT_THAT(Judged(table, 22 * kSecond), UnorderedElementsAre(Pair(one, "slow_request")));
+  table.RequestComplete(one, 9 * kSecondNs);
+  table.AnswerBegun(one, 9 * kSecondNs);
+  table.AnswerTaken(one, 12 * kSecondNs);
+  EXPECT_THAT(Judged(table, 21 * kSecondNs), UnorderedElementsAre());
+  EXPECT_THAT(Judged(table, 22 * kSecondNs), UnorderedElementsAre(Pair(one, "slow_request")));
 }
 
 TEST(ConnectionTableTest, WhoDoesNotTakeItsAnswerIsEnded) {
   ConnectionTable table(Limits());
   const auto one = table.Open("", 0);
-  table.RequestComplete(one, kSecond);
-  table.AnswerBegun(one, 2 * kSecond);
-  EXPECT_THAT(Judged(table, 61 * kSecond), UnorderedElementsAre());
-  EXPECT_THAT(Judged(table, 62 * kSecond), UnorderedElementsAre(Pair(one, "slow_client")));
+  table.RequestComplete(one, kSecondNs);
+  table.AnswerBegun(one, 2 * kSecondNs);
+  EXPECT_THAT(Judged(table, 61 * kSecondNs), UnorderedElementsAre());
+  EXPECT_THAT(Judged(table, 62 * kSecondNs), UnorderedElementsAre(Pair(one, "slow_client")));
 }
 
 TEST(ConnectionTableTest, ThoseWhoWaitLongestMakeRoom) {
   ConnectionTable table(Limits());
   std::vector<ConnectionTable::Id> ids;
-  for (uint64_t i = 0; i < 6; ++i) ids.push_back(table.Open("", i * kSecond / 10));
-  EXPECT_THAT(Judged(table, kSecond / 2), UnorderedElementsAre()) << "their requests may be on the way";
-  table.RequestComplete(ids[0], kSecond);
-  EXPECT_THAT(Judged(table, 2 * kSecond), UnorderedElementsAre(Pair(ids[1], "evicted"), Pair(ids[2], "evicted")));
+  for (uint64_t i = 0; i < 6; ++i) ids.push_back(table.Open("", i * kSecondNs / 10));
+  EXPECT_THAT(Judged(table, kSecondNs / 2), UnorderedElementsAre()) << "their requests may be on the way";
+  table.RequestComplete(ids[0], kSecondNs);
+  EXPECT_THAT(Judged(table, 2 * kSecondNs), UnorderedElementsAre(Pair(ids[1], "evicted"), Pair(ids[2], "evicted")));
 }
 
 TEST(ConnectionTableTest, AnAddressHasItsShare) {
@@ -74,7 +75,7 @@ TEST(ConnectionTableTest, ToldApartIsWhoNeverAsked) {
   table.RequestComplete(asked, 1);
   EXPECT_TRUE(table.Close(silent));
   EXPECT_FALSE(table.Close(asked));
-  Judged(table, 20 * kSecond);
+  Judged(table, 20 * kSecondNs);
   EXPECT_FALSE(table.Close(slow)) << "it is counted as slow already";
   EXPECT_EQ(table.size(), 0u);
 }

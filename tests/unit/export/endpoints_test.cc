@@ -21,11 +21,11 @@
 namespace clrsampler {
 namespace {
 
+using test_support::kMadeUpSample;
+using test_support::kMadeUpSecond;
+using test_support::kMadeUpStart;
+using test_support::ShopWindow;
 using ::testing::HasSubstr;
-using testing::kMadeUpSample;
-using testing::kMadeUpSecond;
-using testing::kMadeUpStart;
-using testing::ShopWindow;
 using Json = nlohmann::json;
 
 class MadeUpRecordings : public FlightRecordings {

@@ -7,7 +7,7 @@
 namespace clrsampler {
 namespace {
 
-unsigned StatusOf(const std::vector<HttpField>& fields, const std::string& method = "GET") {
+unsigned StatusOfHead(const std::vector<HttpField>& fields, const std::string& method = "GET") {
   HttpRequest request;
   request.method = method;
   const std::optional<HttpAnswer> refusal = ReadHead(fields, request);
@@ -28,19 +28,19 @@ TEST(HttpHeadTest, FieldsWhateverTheirCase) {
 TEST(HttpHeadTest, TwoOfWhatMustBeOneAreRefused) {
   for (const char* name :
        {"Host", "Content-Length", "Transfer-Encoding", "Authorization", "Origin", "Cookie", "Sec-Fetch-Site"}) {
-    EXPECT_EQ(StatusOf({{name, "0"}, {"X", "y"}, {name, "0"}}), 400u) << name;
+    EXPECT_EQ(StatusOfHead({{name, "0"}, {"X", "y"}, {name, "0"}}), 400u) << name;
   }
-  EXPECT_EQ(StatusOf({{"Host", ""}, {"host", "localhost"}}), 400u) << "an empty one is one";
-  EXPECT_EQ(StatusOf({{"X", "y"}, {"X", "y"}}), 200u);
+  EXPECT_EQ(StatusOfHead({{"Host", ""}, {"host", "localhost"}}), 400u) << "an empty one is one";
+  EXPECT_EQ(StatusOfHead({{"X", "y"}, {"X", "y"}}), 200u);
 }
 
 TEST(HttpHeadTest, NoOtherMethodsAndNoBodies) {
-  EXPECT_EQ(StatusOf({}, "HEAD"), 200u);
-  EXPECT_EQ(StatusOf({}, "POST"), 405u);
-  EXPECT_EQ(StatusOf({{"Content-Length", "0"}}), 200u);
-  EXPECT_EQ(StatusOf({{"Content-Length", "00"}}), 413u);
-  EXPECT_EQ(StatusOf({{"Content-Length", "5"}}), 413u);
-  EXPECT_EQ(StatusOf({{"Transfer-Encoding", "chunked"}}), 413u);
+  EXPECT_EQ(StatusOfHead({}, "HEAD"), 200u);
+  EXPECT_EQ(StatusOfHead({}, "POST"), 405u);
+  EXPECT_EQ(StatusOfHead({{"Content-Length", "0"}}), 200u);
+  EXPECT_EQ(StatusOfHead({{"Content-Length", "00"}}), 413u);
+  EXPECT_EQ(StatusOfHead({{"Content-Length", "5"}}), 413u);
+  EXPECT_EQ(StatusOfHead({{"Transfer-Encoding", "chunked"}}), 413u);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "formats/profile/profile_model.h"
 #include "profile/window.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 inline constexpr uint64_t kMadeUpSecond = 1'000'000'000;
 inline constexpr uint64_t kMadeUpStart = 1'790'000'000 * kMadeUpSecond;
@@ -196,6 +196,6 @@ inline std::shared_ptr<const Window> ShopWindow(uint64_t number, uint64_t length
   return builder.Build();
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_EXPORT_MADE_UP_WINDOWS_H_

@@ -20,13 +20,13 @@
 namespace clrsampler {
 namespace {
 
+using test_support::kMadeUpSecond;
+using test_support::kMadeUpStart;
+using test_support::ShopWindow;
+using test_support::WindowBuilder;
 using ::testing::Contains;
 using ::testing::DoubleNear;
-using testing::kMadeUpSecond;
-using testing::kMadeUpStart;
 using ::testing::Pair;
-using testing::ShopWindow;
-using testing::WindowBuilder;
 
 MetricsOptions Options(size_t most = 50) {
   MetricsOptions options;

@@ -15,9 +15,9 @@
 namespace clrsampler {
 namespace {
 
+using test_support::ReadOtlp;
+using test_support::ShopWindow;
 using ::testing::Contains;
-using testing::ReadOtlp;
-using testing::ShopWindow;
 
 TEST(OtlpUrlTest, SaysTheTransport) {
   const auto http = ParseOtlpUrl("http://collector:4318/");

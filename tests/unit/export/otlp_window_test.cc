@@ -13,12 +13,12 @@
 namespace clrsampler {
 namespace {
 
+using test_support::kMadeUpSecond;
+using test_support::kMadeUpStart;
+using test_support::ReadOtlp;
+using test_support::ShopWindow;
+using test_support::WindowBuilder;
 using ::testing::ElementsAre;
-using testing::kMadeUpSecond;
-using testing::kMadeUpStart;
-using testing::ReadOtlp;
-using testing::ShopWindow;
-using testing::WindowBuilder;
 
 constexpr char kCpu[] = "samples/count";
 

@@ -15,13 +15,13 @@
 namespace clrsampler {
 namespace {
 
+using test_support::kMadeUpSample;
+using test_support::kMadeUpSecond;
+using test_support::kMadeUpStart;
+using test_support::ShopWindow;
+using test_support::WindowBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::kMadeUpSample;
-using testing::kMadeUpSecond;
-using testing::kMadeUpStart;
-using testing::ShopWindow;
-using testing::WindowBuilder;
 
 TEST(PushUrlTest, TakesServersAndRefusesTheRest) {
   EXPECT_EQ(*ParsePushUrl("https://pyroscope.example:4040/"), "https://pyroscope.example:4040");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -11,8 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kNow = 1'790'000'000 * kSecond;
+constexpr uint64_t kNow = 1'790'000'000 * kSecondNs;
 
 RequestTarget Parsed(absl::string_view text) {
   const absl::StatusOr<RequestTarget> target = ParseTarget(text);
@@ -51,10 +51,10 @@ TEST(ParseTargetTest, RefusesWhatIsNoAddress) {
 
 TEST(ParseQueryTimeTest, TakesEachForm) {
   EXPECT_EQ(*ParseQueryTime("now", kNow), kNow);
-  EXPECT_EQ(*ParseQueryTime("-90s", kNow), kNow - 90 * kSecond);
-  EXPECT_EQ(*ParseQueryTime("-1.5m", kNow), kNow - 90 * kSecond);
-  EXPECT_EQ(*ParseQueryTime("-2h", kNow), kNow - 7200 * kSecond);
-  EXPECT_EQ(*ParseQueryTime("-1d", kNow), kNow - 86400 * kSecond);
+  EXPECT_EQ(*ParseQueryTime("-90s", kNow), kNow - 90 * kSecondNs);
+  EXPECT_EQ(*ParseQueryTime("-1.5m", kNow), kNow - 90 * kSecondNs);
+  EXPECT_EQ(*ParseQueryTime("-2h", kNow), kNow - 7200 * kSecondNs);
+  EXPECT_EQ(*ParseQueryTime("-1d", kNow), kNow - 86400 * kSecondNs);
   EXPECT_EQ(*ParseQueryTime("1790000000", 0), kNow);
   EXPECT_EQ(*ParseQueryTime("1790000000.123456789", 0), kNow + 123456789);
   EXPECT_EQ(*ParseQueryTime("1790000000.1234567899", 0), kNow + 123456789);
@@ -96,8 +96,8 @@ TEST(QueryReaderTest, SelectionHasAllItsFields) {
   QueryReader reader(target, kNow);
   const HistorySelection selection = reader.Selection();
   ASSERT_TRUE(reader.Finish().ok());
-  EXPECT_EQ(selection.from_unix_ns, kNow - 600 * kSecond);
-  EXPECT_EQ(selection.to_unix_ns, kNow - 300 * kSecond);
+  EXPECT_EQ(selection.from_unix_ns, kNow - 600 * kSecondNs);
+  EXPECT_EQ(selection.to_unix_ns, kNow - 300 * kSecondNs);
   EXPECT_EQ(selection.pid, 4711u);
   EXPECT_EQ(selection.comm, "Shop");
   EXPECT_EQ(selection.container, "web");
@@ -109,7 +109,7 @@ TEST(QueryReaderTest, TheLastFiveMinutesAreTheDefault) {
   QueryReader reader(target, kNow);
   const HistorySelection selection = reader.Selection();
   EXPECT_TRUE(reader.Finish().ok());
-  EXPECT_EQ(selection.from_unix_ns, kNow - 300 * kSecond);
+  EXPECT_EQ(selection.from_unix_ns, kNow - 300 * kSecondNs);
   EXPECT_EQ(selection.to_unix_ns, kNow);
   EXPECT_FALSE(selection.pid || selection.comm || selection.container || selection.thread);
 }

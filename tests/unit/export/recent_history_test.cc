@@ -10,11 +10,11 @@
 namespace clrsampler {
 namespace {
 
-using testing::kMadeUpSample;
-using testing::kMadeUpSecond;
-using testing::kMadeUpStart;
-using testing::ShopWindow;
-using testing::WindowBuilder;
+using test_support::kMadeUpSample;
+using test_support::kMadeUpSecond;
+using test_support::kMadeUpStart;
+using test_support::ShopWindow;
+using test_support::WindowBuilder;
 
 HistorySelection Between(uint64_t from_s, uint64_t to_s) {
   HistorySelection selection;

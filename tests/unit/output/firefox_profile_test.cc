@@ -16,9 +16,9 @@
 namespace clrsampler {
 namespace {
 
-using ::clrsampler::testing::MadeUpProfile;
-using ::clrsampler::testing::SmallProfile;
-using ::clrsampler::testing::WeightsOfThreads;
+using test_support::MadeUpProfile;
+using test_support::SmallProfile;
+using test_support::WeightsOfThreads;
 using ::testing::ElementsAre;
 using Json = nlohmann::json;
 

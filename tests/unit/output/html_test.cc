@@ -17,7 +17,7 @@
 namespace clrsampler {
 namespace {
 
-using clrsampler::testing::Inflated;
+using clrsampler::test_support::Inflated;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -37,13 +37,13 @@ std::string Page(const ProfileModel& model) {
 }
 
 // The text that a browser finds in the page's data element.
-std::string Unpack(absl::string_view page) {
+std::string UnpackPage(absl::string_view page) {
   const absl::string_view mark = "id=\"profile\">";
   const size_t begin = page.find(mark) + mark.size();
   return Inflated(page.substr(begin, page.find('<', begin) - begin));
 }
 
-json Data(const ProfileModel& model) { return json::parse(Unpack(Page(model))); }
+json Data(const ProfileModel& model) { return json::parse(UnpackPage(Page(model))); }
 
 ThreadIndex Thread(ProfileModelBuilder& builder, uint32_t pid, uint32_t tid, absl::string_view name) {
   return builder.Thread({.pid = pid, .tid = tid, .comm = builder.String("app"), .name = builder.String(name)});
@@ -122,7 +122,7 @@ TEST(HtmlTest, TimesStandApartAndEventsGoAlong) {
   builder.Event({1'000'000, 2'000'000, process, ModelEventKind::kPause, gc, why});
   builder.Event({4'000'000, 1'000'000, thread, ModelEventKind::kCompilation, method, why});
   const std::string page = Page(Built(builder));
-  const json data = json::parse(Unpack(page));
+  const json data = json::parse(UnpackPage(page));
   EXPECT_NE(TextOf(page, "times"), "");
   EXPECT_EQ(TextOf(page, "lanes"), "");  // those of the stacks are fine enough
   const json& times = data["times"];
@@ -161,7 +161,7 @@ TEST(HtmlTest, AProfileWithoutTimesHasNone) {
   builder.Add({.thread = Thread(builder, 1, 1, "main"), .stack = Stack(builder, {{"A"}}), .weight = 3});
   const std::string page = Page(Built(builder));
   EXPECT_EQ(TextOf(page, "times"), "");
-  const json data = json::parse(Unpack(page));
+  const json data = json::parse(UnpackPage(page));
   EXPECT_FALSE(data.contains("times"));
   EXPECT_FALSE(data["frames"].contains("lane"));
 }
@@ -246,7 +246,7 @@ TEST(HtmlTest, AComparisonHasNoLines) {
   const ProfileDiff diff = *DiffProfiles(before, after, DiffBasis::kShare);
   std::string page;
   ASSERT_TRUE(WriteHtmlDiff(after, {before, diff}, To(page)).ok());
-  const json data = json::parse(Unpack(page));
+  const json data = json::parse(UnpackPage(page));
   EXPECT_EQ(data["nodes"]["frame"], json::array({0}));
   EXPECT_FALSE(data.contains("lines"));
   EXPECT_FALSE(data.contains("sources"));
@@ -260,7 +260,7 @@ TEST(HtmlTest, NamesAreInertAndUtf8) {
   builder.meta().account_json = "{\"x\": 1}}, \"version\": 9";
   const std::string page = Page(Built(builder));
   EXPECT_THAT(page, Not(HasSubstr("alert(1)")));
-  const json data = json::parse(Unpack(page));
+  const json data = json::parse(UnpackPage(page));
   EXPECT_EQ(data["version"], 1);
   EXPECT_EQ(data["account"], "{\"x\": 1}}, \"version\": 9");
   EXPECT_EQ(data["strings"][data["frames"]["name"][0].get<size_t>()],
@@ -298,7 +298,7 @@ TEST(HtmlTest, AComparisonHasBothWeightsOfEachStack) {
   const absl::StatusOr<ProfileDiff> diff = DiffProfiles(before, after, DiffBasis::kShare);
   ASSERT_TRUE(diff.ok());
   ASSERT_TRUE(WriteHtmlDiff(after, {before, *diff}, To(page)).ok());
-  const json data = json::parse(Unpack(page));
+  const json data = json::parse(UnpackPage(page));
   EXPECT_THAT(Lines(data, "weight"), ElementsAre("main;Add 200 thread 0", "main;New 10 thread 0", "gone 0 thread 0"));
   EXPECT_THAT(Lines(data, "before"), ElementsAre("main;Add 100 thread 0", "main;New 0 thread 0", "gone 90 thread 0"));
   EXPECT_NEAR(data["diff"]["scale"].get<double>(), 210.0 / 190.0, 1e-9);

@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "os/clock.h"
 #include "unit/output/inflated.h"
 
 namespace clrsampler {
 namespace {
 
-using clrsampler::testing::Inflated;
+using clrsampler::test_support::Inflated;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr uint64_t kMillisecond = 1'000'000;
 constexpr size_t kMuch = 1 << 30;
 
 struct Row {
@@ -71,7 +71,7 @@ std::string Packed(const std::vector<Row>& rows, size_t cells, std::span<const u
   SampleColumns samples;
   std::vector<uint32_t> cell_of_row;
   for (const Row& row : rows) {
-    samples.time_ns.push_back(row.time_ms == kNoTime ? kNoTime : row.time_ms * kMillisecond);
+    samples.time_ns.push_back(row.time_ms == kNoTime ? kNoTime : row.time_ms * kMillisecondNs);
     samples.thread.push_back(0);
     samples.stack.push_back(kRootNode);
     samples.weight.push_back(row.weight);

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 inline std::string Inflated(absl::string_view base64) {
   std::string packed, text(1 << 26, '\0');
@@ -23,6 +23,6 @@ inline std::string Inflated(absl::string_view base64) {
   return text;
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_OUTPUT_INFLATED_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/profile/profile_model.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 struct MadeUpOptions {
   size_t samples = 1000;
@@ -124,6 +124,6 @@ inline ProfileModel MadeUpProfile(const MadeUpOptions& options = {}) {
   return *std::move(builder).Build();
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_OUTPUT_MADE_UP_PROFILE_H_

@@ -10,10 +10,10 @@
 namespace clrsampler {
 namespace {
 
+using test_support::ReadOtlp;
 using ::testing::ElementsAre;
-using testing::ReadOtlp;
 
-std::string Written(const ProfileModel& model) {
+std::string WrittenOtlp(const ProfileModel& model) {
   std::string bytes;
   const absl::Status written = OtlpWriter().Write(model, [&](absl::string_view piece) {
     bytes.append(piece.data(), piece.size());
@@ -31,7 +31,7 @@ std::vector<std::string> ProfilesOf(ProfileView view, WeightUnit unit, uint64_t 
   const FrameIndex frame = builder.Frame({.name = builder.String("Main")});
   builder.Add({.thread = builder.Thread({.pid = 7}), .stack = builder.Node(kRootNode, frame), .weight = 3});
   builder.Add({.thread = builder.Thread({.pid = 7}), .stack = builder.Node(kRootNode, frame), .weight = 4});
-  return ReadOtlp(Written(*std::move(builder).Build())).profiles;
+  return ReadOtlp(WrittenOtlp(*std::move(builder).Build())).profiles;
 }
 
 // Types that are named by their period need one, and those that are summed have none (docs/formats.md).
@@ -57,7 +57,7 @@ TEST(OtlpTest, ContainersAreResourcesOfTheirOwn) {
                    .stack = stack});
     }
   }
-  const ReadOtlp read(Written(*std::move(builder).Build()));
+  const ReadOtlp read(WrittenOtlp(*std::move(builder).Build()));
   EXPECT_THAT(read.profiles,
               ElementsAre("samples/count =1 =1 per samples/count 1", "samples/count =1 =1 per samples/count 1"));
 }
@@ -77,7 +77,7 @@ TEST(OtlpTest, SamplesOfOneStackAreApartByTheirSpan) {
   add('t', 'u', 4);
   add('t', 's', 8);
   add('t', 0, 16);  // one without the other is no link
-  const std::string written = Written(*std::move(builder).Build());
+  const std::string written = WrittenOtlp(*std::move(builder).Build());
   const ReadOtlp read(written);
   EXPECT_THAT(read.profiles, ElementsAre("samples/count =17 =10 =4 per samples/count 1"));
   EXPECT_THAT(read.links, ElementsAre("", std::string("t").append(15, '\0') + "/" + std::string(7, '\0') + "s",
@@ -102,7 +102,7 @@ TEST(OtlpTest, AFileIsOneMappingThatSaysItsBuild) {
   add(ModelFrameKind::kNative, "f", "/tmp/damaged.so", "", "");
   add(ModelFrameKind::kJit, "Run", "", "", "");
   EXPECT_THAT(
-      ReadOtlp(Written(*std::move(builder).Build())).mappings,
+      ReadOtlp(WrittenOtlp(*std::move(builder).Build())).mappings,
       ElementsAre("", "/lib/libc.so.6 process.executable.build_id.gnu=c0ffee process.executable.build_id.htlhash=f00d",
                   "/app/System.Linq.dll process.executable.build_id.htlhash=beef",
                   "[vdso] process.executable.build_id.gnu=0dd"));

@@ -15,14 +15,14 @@
 namespace clrsampler {
 namespace {
 
-using ::clrsampler::testing::MadeUpProfile;
-using ::clrsampler::testing::PerfettoEvent;
-using ::clrsampler::testing::PerfettoFrame;
-using ::clrsampler::testing::PerfettoSample;
-using ::clrsampler::testing::PerfettoTrace;
-using ::clrsampler::testing::PerfettoTrack;
-using ::clrsampler::testing::SmallProfile;
-using ::clrsampler::testing::WeightsOfThreads;
+using test_support::MadeUpProfile;
+using test_support::PerfettoEvent;
+using test_support::PerfettoFrame;
+using test_support::PerfettoSample;
+using test_support::PerfettoTrace;
+using test_support::PerfettoTrack;
+using test_support::SmallProfile;
+using test_support::WeightsOfThreads;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;

@@ -11,7 +11,7 @@
 #include "output/otlp_fields.h"
 #include "protozero/pbf_message.hpp"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 struct ReadOtlp {
   explicit ReadOtlp(const std::string& bytes) {
@@ -204,6 +204,6 @@ struct ReadOtlp {
   }
 };
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_OUTPUT_READ_OTLP_H_

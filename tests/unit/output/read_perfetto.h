@@ -13,7 +13,7 @@
 #include "output/perfetto_fields.h"
 #include "protozero/pbf_message.hpp"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 struct PerfettoFrame {
   std::string name, mapping, build_id, source, kind_text;
@@ -331,6 +331,6 @@ class PerfettoTrace {
   std::map<perfetto::Interned, Table> tables_;
 };
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_OUTPUT_READ_PERFETTO_H_

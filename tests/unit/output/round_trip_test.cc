@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::TestWithParam;
 using ::testing::Values;
 
-std::string Written(const ProfileModel& model, absl::string_view format) {
+std::string WrittenIn(const ProfileModel& model, absl::string_view format) {
   std::string bytes;
   const absl::Status written = WriterOfFormat(format)->make({})->Write(model, [&](absl::string_view piece) {
     bytes.append(piece.data(), piece.size());
@@ -36,7 +36,7 @@ std::string Written(const ProfileModel& model, absl::string_view format) {
 }
 
 ProfileModel ReadBack(const ProfileModel& model, absl::string_view format) {
-  absl::StatusOr<ProfileModel> read = ReadProfile(Written(model, format));
+  absl::StatusOr<ProfileModel> read = ReadProfile(WrittenIn(model, format));
   EXPECT_TRUE(read.ok()) << read.status();
   return *std::move(read);
 }
@@ -101,7 +101,7 @@ TEST(RoundTripTest, OnlyTheFileOfANativeAotProgramHasItsBuildInPprof) {
 }
 
 TEST(RoundTripTest, JsonLosesNothing) {
-  ProfileModel model = testing::MadeUpProfile();
+  ProfileModel model = test_support::MadeUpProfile();
   model.meta.view = ProfileView::kPause;
   model.meta.whole_host = true;
   const ProfileModel read = ReadBack(model, "json");
@@ -123,28 +123,28 @@ TEST(RoundTripTest, JsonLosesNothing) {
   EXPECT_EQ(read.meta.creator, model.meta.creator);
   EXPECT_EQ(read.meta.account_json, model.meta.account_json);
   // The same text again: nothing is renumbered on the way.
-  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+  EXPECT_EQ(WrittenIn(read, "json"), WrittenIn(model, "json"));
 }
 
 TEST(RoundTripTest, JsonKeepsLinesAndWhatIsKnownOfTheirFiles) {
-  const ProfileModel model = testing::MadeUpProfile({.lines = true});
+  const ProfileModel model = test_support::MadeUpProfile({.lines = true});
   const ProfileModel read = ReadBack(model, "json");
   EXPECT_EQ(Weights(read, WholeThread, WholeFrame), Weights(model, WholeThread, WholeFrame));
   EXPECT_EQ(read.sources, model.sources);
   EXPECT_GT(model.sources.size(), 3u);
-  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+  EXPECT_EQ(WrittenIn(read, "json"), WrittenIn(model, "json"));
 }
 
 TEST(RoundTripTest, JsonKeepsEvents) {
-  const ProfileModel model = testing::MadeUpProfile({.events = 12});
+  const ProfileModel model = test_support::MadeUpProfile({.events = 12});
   ASSERT_EQ(model.events.size(), 12u);
   const ProfileModel read = ReadBack(model, "json");
   EXPECT_EQ(read.events.size(), 12u);
-  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+  EXPECT_EQ(WrittenIn(read, "json"), WrittenIn(model, "json"));
 }
 
 TEST(RoundTripTest, EventsOutsideOfTheTablesAreAnErrorAndUnknownOnesAreLeftOut) {
-  const std::string written = Written(testing::MadeUpProfile({.events = 3}), "json");
+  const std::string written = WrittenIn(test_support::MadeUpProfile({.events = 3}), "json");
   const auto with = [&](absl::string_view from, absl::string_view to) {
     EXPECT_TRUE(absl::StrContains(written, from)) << from;
     return ReadProfile(absl::StrReplaceAll(written, {{from, to}}));
@@ -172,7 +172,7 @@ TEST(RoundTripTest, JsonKeepsMachineCode) {
   const ProfileModel model = *std::move(builder).Build();
   const ProfileModel read = ReadBack(model, "json");
   EXPECT_THAT(read.code, ElementsAre(first, second));
-  EXPECT_EQ(Written(read, "json"), Written(model, "json"));
+  EXPECT_EQ(WrittenIn(read, "json"), WrittenIn(model, "json"));
 }
 
 TEST(RoundTripTest, MachineCodeThatContradictsItselfIsAnError) {
@@ -182,7 +182,7 @@ TEST(RoundTripTest, MachineCodeThatContradictsItselfIsAnError) {
   code.lines = {{0, 0, 3, 9}};
   code.self = {{0, 5}};
   builder.Code(code);
-  const std::string written = Written(*std::move(builder).Build(), "json");
+  const std::string written = WrittenIn(*std::move(builder).Build(), "json");
   ASSERT_TRUE(ReadProfile(written).ok());
   const auto with = [&](absl::string_view from, absl::string_view to) {
     EXPECT_TRUE(absl::StrContains(written, from)) << from;
@@ -207,14 +207,14 @@ TEST(RoundTripTest, NoFormatButJsonAndThePageHasASourceText) {
   const ProfileModel model = *std::move(builder).Build();
   for (const WriterRow& row : WriterTable()) {
     if (row.for_build_tools || row.needs_code) continue;
-    EXPECT_EQ(absl::StrContains(Written(model, row.format), "a secret"), row.format == "json") << row.format;
+    EXPECT_EQ(absl::StrContains(WrittenIn(model, row.format), "a secret"), row.format == "json") << row.format;
   }
 }
 
 TEST(RoundTripTest, TextsOfOthersThatAreTooLargeAreErrors) {
   ProfileModelBuilder builder;
   builder.Source(builder.String("Cart.cs"), 0, std::string(kMaxSourceTextBytes, 'a'));
-  std::string written = Written(*std::move(builder).Build(), "json");
+  std::string written = WrittenIn(*std::move(builder).Build(), "json");
   EXPECT_EQ(ReadProfile(written)->sources.front().text.size(), kMaxSourceTextBytes);
   written.replace(written.find("aaaa"), 1, "aa");
   EXPECT_THAT(std::string(ReadProfile(written).status().message()), HasSubstr("sources.text"));
@@ -233,7 +233,7 @@ TEST(RoundTripTest, JsonKeepsWhichSamplesHaveNoTime) {
 }
 
 TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
-  ProfileModel model = testing::MadeUpProfile();
+  ProfileModel model = test_support::MadeUpProfile();
   model.meta.view = ProfileView::kPause;
   model.meta.whole_host = true;
   const ProfileModel read = ReadBack(model, "pprof");
@@ -251,14 +251,14 @@ TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
 }
 
 TEST(RoundTripTest, PprofKeepsLinesAndHasOneFunctionForAMethod) {
-  const ProfileModel model = testing::MadeUpProfile({.lines = true});
+  const ProfileModel model = test_support::MadeUpProfile({.lines = true});
   const ProfileModel read = ReadBack(model, "pprof");
   EXPECT_EQ(Weights(read, WholeThread, PprofFrame), Weights(model, WholeThread, PprofFrame));
   EXPECT_TRUE(HasLines(read));
 }
 
 TEST(RoundTripTest, SpeedscopeKeepsLinesAndTheirFiles) {
-  const ProfileModel model = testing::MadeUpProfile({.times = false, .lines = true});
+  const ProfileModel model = test_support::MadeUpProfile({.times = false, .lines = true});
   const auto place = [](const ProfileModel& m, const ModelFrame& frame) {
     const absl::string_view file = frame.line == 0 ? "" : m.text(frame.source_file);
     return absl::StrCat(m.text(frame.name), "|", file, ":", frame.line, ":", frame.column);
@@ -267,40 +267,40 @@ TEST(RoundTripTest, SpeedscopeKeepsLinesAndTheirFiles) {
 }
 
 TEST(RoundTripTest, FoldedTextWithLinesIsTheSameAgainAndFromEachFormat) {
-  const ProfileModel model = testing::MadeUpProfile({.lines = true});
-  const std::string folded = Written(model, "folded");
+  const ProfileModel model = test_support::MadeUpProfile({.lines = true});
+  const std::string folded = WrittenIn(model, "folded");
   EXPECT_THAT(folded, HasSubstr("Method3+<lambda_0>:4_[j]"));
   EXPECT_THAT(folded, HasSubstr("Method3+<lambda_0>:12_[j]"));
-  EXPECT_EQ(Written(ReadBack(model, "folded"), "folded"), folded);
-  EXPECT_EQ(Written(ReadBack(model, "json"), "folded"), folded);
-  EXPECT_EQ(Written(ReadBack(model, "pprof"), "folded"), folded);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "folded"), "folded"), folded);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "json"), "folded"), folded);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "pprof"), "folded"), folded);
   EXPECT_TRUE(HasLines(ReadBack(model, "folded")));
 }
 
 TEST(RoundTripTest, SpeedscopeKeepsProcessesAndNames) {
-  ProfileModel model = testing::MadeUpProfile({.times = false});
+  ProfileModel model = test_support::MadeUpProfile({.times = false});
   model.meta.whole_host = true;
   const auto name = [](const ProfileModel& m, const ModelFrame& frame) { return std::string(m.text(frame.name)); };
   EXPECT_EQ(Weights(ReadBack(model, "speedscope"), ProcessLabel, name), Weights(model, ProcessLabel, name));
 }
 
 TEST(RoundTripTest, FoldedTextIsTheSameAgainAndFromEachFormat) {
-  ProfileModel model = testing::MadeUpProfile();
-  const std::string folded = Written(model, "folded");
-  EXPECT_EQ(Written(ReadBack(model, "folded"), "folded"), folded);
-  EXPECT_EQ(Written(ReadBack(model, "json"), "folded"), folded);
-  EXPECT_EQ(Written(ReadBack(model, "pprof"), "folded"), folded);
+  ProfileModel model = test_support::MadeUpProfile();
+  const std::string folded = WrittenIn(model, "folded");
+  EXPECT_EQ(WrittenIn(ReadBack(model, "folded"), "folded"), folded);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "json"), "folded"), folded);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "pprof"), "folded"), folded);
   model.meta.whole_host = true;
-  const std::string with_pids = Written(model, "folded");
+  const std::string with_pids = WrittenIn(model, "folded");
   EXPECT_THAT(with_pids, HasSubstr("web0-4711;"));
-  EXPECT_EQ(Written(ReadBack(model, "folded"), "folded"), with_pids);
-  EXPECT_EQ(Written(ReadBack(model, "json"), "folded"), with_pids);
-  EXPECT_EQ(Written(ReadBack(model, "pprof"), "folded"), with_pids);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "folded"), "folded"), with_pids);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "json"), "folded"), with_pids);
+  EXPECT_EQ(WrittenIn(ReadBack(model, "pprof"), "folded"), with_pids);
 }
 
 TEST(RoundTripTest, DelaysKeepTheirUnit) {
   for (const WeightUnit unit : {WeightUnit::kMicroseconds, WeightUnit::kNanoseconds}) {
-    ProfileModel model = testing::MadeUpProfile();
+    ProfileModel model = test_support::MadeUpProfile();
     model.meta.view = ProfileView::kSuspendDelay;
     model.meta.unit = unit;
     for (const char* format : {"json", "pprof", "speedscope"}) {
@@ -322,7 +322,7 @@ TEST(RoundTripTest, EventsKeepTheirViewAndUnit) {
                 {ProfileView::kContention, WeightUnit::kNanoseconds, "contention"},
                 {ProfileView::kAllocations, WeightUnit::kBytes, "alloc_space"}};
   for (const auto& [view, unit, type] : kCases) {
-    ProfileModel model = testing::MadeUpProfile();
+    ProfileModel model = test_support::MadeUpProfile();
     model.meta.view = view;
     model.meta.unit = unit;
     model.meta.period_ns = 0;
@@ -332,7 +332,7 @@ TEST(RoundTripTest, EventsKeepTheirViewAndUnit) {
       EXPECT_EQ(read.meta.unit, unit) << format;
       EXPECT_EQ(read.total_weight, model.total_weight) << format;
     }
-    const std::string pprof = *Gunzip(Written(model, "pprof"), 1 << 20);
+    const std::string pprof = *Gunzip(WrittenIn(model, "pprof"), 1 << 20);
     EXPECT_THAT(pprof, HasSubstr(type));
     std::string uncommented = pprof;
     const size_t comment = uncommented.find("view: ");
@@ -345,7 +345,7 @@ TEST(RoundTripTest, EventsKeepTheirViewAndUnit) {
 class EveryFormatTest : public TestWithParam<std::string> {};
 
 TEST_P(EveryFormatTest, KeepsTheTotal) {
-  const ProfileModel model = testing::MadeUpProfile({.samples = 5000});
+  const ProfileModel model = test_support::MadeUpProfile({.samples = 5000});
   EXPECT_EQ(ReadBack(model, GetParam()).total_weight, 5000u);
 }
 
@@ -379,7 +379,7 @@ TEST_P(EveryFormatTest, KeepsNamesOfAnyBytesApart) {
 }
 
 TEST_P(EveryFormatTest, EndsWithTheErrorOfTheSink) {
-  const ProfileModel model = testing::MadeUpProfile({.samples = 200'000, .stacks = 20'000});
+  const ProfileModel model = test_support::MadeUpProfile({.samples = 200'000, .stacks = 20'000});
   int calls = 0;
   const absl::Status written = WriterOfFormat(GetParam())->make({})->Write(model, [&](absl::string_view) {
     return ++calls > 1 ? absl::ResourceExhaustedError("full") : absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
@@ -14,11 +15,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr uint64_t kMs = 1'000'000;
-
 class RuntimeEventTablesTest : public testing::Test {
  protected:
-  RuntimeEventTablesTest() { builder_.meta().duration_ns = 10'000 * kMs; }
+  RuntimeEventTablesTest() { builder_.meta().duration_ns = 10'000 * kMillisecondNs; }
   void Add(ModelEventKind kind, uint64_t time_ns, uint64_t duration_ns, const std::string& name,
            const std::string& detail, uint32_t tid = 8) {
     builder_.Event({.time_ns = time_ns,
@@ -46,10 +45,11 @@ class RuntimeEventTablesTest : public testing::Test {
 };
 
 TEST_F(RuntimeEventTablesTest, PausesHaveWhatDelayedThem) {
-  Add(ModelEventKind::kPause, 1 * kMs, 20 * kMs, "blocking gen2", "induced; Shop.Cache.Rebuild ran on for 15ms");
-  Add(ModelEventKind::kPause, 90 * kMs, 10 * kMs, "blocking gen2", "induced");
-  Add(ModelEventKind::kPause, 70 * kMs, 10 * kMs, "rejit", "");
-  Add(ModelEventKind::kCollection, 80 * kMs, 0, "background gen2 ended", "");
+  Add(ModelEventKind::kPause, 1 * kMillisecondNs, 20 * kMillisecondNs, "blocking gen2",
+      "induced; Shop.Cache.Rebuild ran on for 15ms");
+  Add(ModelEventKind::kPause, 90 * kMillisecondNs, 10 * kMillisecondNs, "blocking gen2", "induced");
+  Add(ModelEventKind::kPause, 70 * kMillisecondNs, 10 * kMillisecondNs, "rejit", "");
+  Add(ModelEventKind::kCollection, 80 * kMillisecondNs, 0, "background gen2 ended", "");
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("3 pauses took 40.0 ms of 10.0 s (0.4 %).\n1 collection in the background ended.\n"));
   EXPECT_THAT(text, HasSubstr("|30.0 ms|2|20.0 ms|blocking gen2\n|10.0 ms|1|10.0 ms|rejit\n"));
@@ -58,10 +58,10 @@ TEST_F(RuntimeEventTablesTest, PausesHaveWhatDelayedThem) {
 }
 
 TEST_F(RuntimeEventTablesTest, ACompilationInsideAnotherCountsOnce) {
-  Add(ModelEventKind::kCompilation, 10 * kMs, 10 * kMs, "Shop.Outer", "Tier0");
-  Add(ModelEventKind::kCompilation, 12 * kMs, 4 * kMs, "Shop.Inner", "Tier0");
-  Add(ModelEventKind::kCompilation, 17 * kMs, 1 * kMs, "Shop.Inner", "OptimizedTier1");
-  Add(ModelEventKind::kCompilation, 12 * kMs, 3 * kMs, "Shop.Beside", "", 9);
+  Add(ModelEventKind::kCompilation, 10 * kMillisecondNs, 10 * kMillisecondNs, "Shop.Outer", "Tier0");
+  Add(ModelEventKind::kCompilation, 12 * kMillisecondNs, 4 * kMillisecondNs, "Shop.Inner", "Tier0");
+  Add(ModelEventKind::kCompilation, 17 * kMillisecondNs, 1 * kMillisecondNs, "Shop.Inner", "OptimizedTier1");
+  Add(ModelEventKind::kCompilation, 12 * kMillisecondNs, 3 * kMillisecondNs, "Shop.Beside", "", 9);
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("No pause was seen.\n"));
   EXPECT_THAT(text, HasSubstr("4 compilations took 13.0 ms, 0.1 % of one CPU.\n"));

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/profile/profile_model.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 struct SmallProfile {
   SmallProfile() {
@@ -46,6 +46,6 @@ inline std::map<std::string, uint64_t> WeightsOfThreads(const ProfileModel& mode
   return weights;
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_OUTPUT_SMALL_PROFILE_H_

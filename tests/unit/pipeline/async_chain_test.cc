@@ -18,7 +18,7 @@ using testing::IsEmpty;
 constexpr uint64_t kOuter = 0x10, kMiddle = 0x20, kInner = 0x30, kTask = 0x40, kAction = 0x50, kAwait = 0x60,
                    kList = 0x70, kWait = 0x80, kObject = 0xB0, kDebugged = 0xC0, kRuntimeTask = 0xD0,
                    kContinuation = 0xE0, kHelper = 0xF0;
-constexpr uint64_t kStack = 0x7ffd00000000, kStackEnd = kStack + 0x200;
+constexpr uint64_t kChainStack = 0x7ffd00000000, kChainStackEnd = kChainStack + 0x200;
 
 MethodName MoveNext(std::string type, std::vector<std::string> arguments = {}) {
   MethodName name;
@@ -84,12 +84,12 @@ class AsyncChainTest : public testing::Test {
   }
   // Words that mean nothing, so that all of the frame is there.
   void FillStack() {
-    for (uint64_t at = kStack; at < kStackEnd; at += 8) stack_.words[at] = 0x3;
+    for (uint64_t at = kChainStack; at < kChainStackEnd; at += 8) stack_.words[at] = 0x3;
   }
-  std::optional<AsyncChain> OfDispatcher() { return Objects().OfDispatcher(stack_, kStack, kStackEnd); }
+  std::optional<AsyncChain> OfDispatcher() { return Objects().OfDispatcher(stack_, kChainStack, kChainStackEnd); }
   AsyncObjects Objects() { return AsyncObjects(objects_, layout_, find_); }
   std::optional<AsyncChain> OfMachine(const MethodName& running = MoveNext("Inner")) {
-    return Objects().OfMachine(stack_, kStack, kStackEnd, running);
+    return Objects().OfMachine(stack_, kChainStack, kChainStackEnd, running);
   }
   static std::vector<std::string> Names(const AsyncChain& chain) {
     std::vector<std::string> names;
@@ -110,7 +110,7 @@ class AsyncChainTest : public testing::Test {
 };
 
 TEST_F(AsyncChainTest, FollowsTheTasksOfBoxesToTheOutermostAwaiter) {
-  stack_.words[kStack + 0x40] = 0x1000 + 64;
+  stack_.words[kChainStack + 0x40] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   Add(0x2000, kMiddle, 32, 0x3000);
   Add(0x3000, kOuter);
@@ -121,7 +121,7 @@ TEST_F(AsyncChainTest, FollowsTheTasksOfBoxesToTheOutermostAwaiter) {
 }
 
 TEST_F(AsyncChainTest, PromisesActionsAndSchedulersStandBetween) {
-  stack_.words[kStack] = 0x1000 + 72;
+  stack_.words[kChainStack] = 0x1000 + 72;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x1100);
   Add(0x1100, kTask, 32, 0x1200);
   Add(0x1200, kAwait, 16, 0x1300);
@@ -135,7 +135,7 @@ TEST_F(AsyncChainTest, PromisesActionsAndSchedulersStandBetween) {
 }
 
 TEST_F(AsyncChainTest, WhatIsNotKnownEndsTheChain) {
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   Add(0x2000, kMiddle, 32, 0x3000);
   const size_t last = objects_.size();
@@ -158,7 +158,7 @@ TEST_F(AsyncChainTest, WhatIsNotKnownEndsTheChain) {
 }
 
 TEST_F(AsyncChainTest, OfSeveralAwaitersNoneIsTaken) {
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   Add(0x2000, kList, 32, 0x3000);
   Add(0x3000, kOuter);
@@ -169,7 +169,7 @@ TEST_F(AsyncChainTest, OfSeveralAwaitersNoneIsTaken) {
 }
 
 TEST_F(AsyncChainTest, ACircleEnds) {
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   Add(0x2000, kMiddle, 32, 0x1000);
   EXPECT_EQ(OfMachine()->end, AsyncEnd::kUnknown);
@@ -181,19 +181,19 @@ TEST_F(AsyncChainTest, TheBoxIsTheOneThatTheFramePointsInto) {
   Add(0x3000, kOuter);
   Add(0x4000, kMiddle);
   // A pointer to a box is none into it, and one from behind the frame is another frame's.
-  stack_.words[kStack] = 0x1000;
-  stack_.words[kStack + 8] = 0x1000 + 96;
-  stack_.words[kStackEnd] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000;
+  stack_.words[kChainStack + 8] = 0x1000 + 96;
+  stack_.words[kChainStackEnd] = 0x1000 + 64;
   EXPECT_FALSE(OfMachine());
-  stack_.words[kStack + 8] = 0x2000 + 64;
+  stack_.words[kChainStack + 8] = 0x2000 + 64;
   EXPECT_THAT(Names(*OfMachine()), ElementsAre("Middle"));
   // Either could be meant.
-  stack_.words[kStack + 16] = 0x1000 + 64;
+  stack_.words[kChainStack + 16] = 0x1000 + 64;
   EXPECT_FALSE(OfMachine());
 }
 
 TEST_F(AsyncChainTest, TheBoxHasTheMachineThatRuns) {
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   Add(0x2000, kMiddle);
   EXPECT_TRUE(OfMachine());
@@ -211,15 +211,15 @@ TEST_F(AsyncChainTest, AMachineThatIsAnObjectIsFoundByItsAddress) {
   wire_async_object& box = Add(0x1000 | WIRE_ASYNC_ROOT, kDebugged, 32, 0x2000);
   box.words[8] = 0x5000;
   Add(0x2000, kMiddle);
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   EXPECT_FALSE(OfMachine(MoveNext("Debugged")));
-  stack_.words[kStack] = 0x5000;
+  stack_.words[kChainStack] = 0x5000;
   EXPECT_TRUE(OfMachine(MoveNext("Debugged")));
 }
 
 TEST_F(AsyncChainTest, TheDispatcherHoldsWhatAwaitsTheMethodThatItResumed) {
   FillStack();
-  PutInfo(kStack + 0x38, 0, 0x2000, 0x1000);
+  PutInfo(kChainStack + 0x38, 0, 0x2000, 0x1000);
   AddRuntimeTask(0x1000, 0, 0x5000);
   AddContinuation(0x2000, 0x2100, 71);
   AddContinuation(0x2100, 0x2200, 0, kHelper);
@@ -238,8 +238,8 @@ TEST_F(AsyncChainTest, TheDispatcherHoldsWhatAwaitsTheMethodThatItResumed) {
 
 TEST_F(AsyncChainTest, TheLastMethodOfADispatcherHasNoContinuation) {
   FillStack();
-  PutInfo(kStack, kStackEnd + 0x80, 0, 0x1000);
-  PutInfo(kStackEnd + 0x80, 0, 0, 0x1000);
+  PutInfo(kChainStack, kChainStackEnd + 0x80, 0, 0x1000);
+  PutInfo(kChainStackEnd + 0x80, 0, 0, 0x1000);
   AddRuntimeTask(0x1000, 0, 0);
   const auto chain = OfDispatcher();
   ASSERT_TRUE(chain);
@@ -248,7 +248,7 @@ TEST_F(AsyncChainTest, TheLastMethodOfADispatcherHasNoContinuation) {
 }
 
 TEST_F(AsyncChainTest, AStateMachineIsAwaitedByMethodsOfTheRuntime) {
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   AddRuntimeTask(0x2000, 0x2100, 0x3000);
   AddContinuation(0x2100, 0, 71);
@@ -266,27 +266,28 @@ TEST_F(AsyncChainTest, NoDispatcherIsTakenWhereTwoPlacesFit) {
   AddRuntimeTask(0x1000, 0, 0);
   AddContinuation(0x2000, 0, 71);
   EXPECT_FALSE(OfDispatcher());
-  PutInfo(kStack, 0, 0x2000, 0x1000);
+  PutInfo(kChainStack, 0, 0x2000, 0x1000);
   EXPECT_TRUE(OfDispatcher());
   // The word before the task is no place further out on the stack.
-  for (const uint64_t outer : {uint64_t{0x3000}, kStack, kStackEnd, kStackEnd + 12, kStackEnd + (uint64_t{1} << 32)}) {
-    PutInfo(kStack + 0x40, outer, 0, 0x1000);
+  for (const uint64_t outer :
+       {uint64_t{0x3000}, kChainStack, kChainStackEnd, kChainStackEnd + 12, kChainStackEnd + (uint64_t{1} << 32)}) {
+    PutInfo(kChainStack + 0x40, outer, 0, 0x1000);
     EXPECT_TRUE(OfDispatcher()) << outer;
   }
-  PutInfo(kStack + 0x40, 0, 0, 0x1000);
+  PutInfo(kChainStack + 0x40, 0, 0, 0x1000);
   EXPECT_FALSE(OfDispatcher());
-  PutInfo(kStack + 0x40, 0, 0x2004, 0x1000);
+  PutInfo(kChainStack + 0x40, 0, 0x2004, 0x1000);
   EXPECT_TRUE(OfDispatcher());
-  PutInfo(kStack + 0x40, 0, 0x1000, 0x1000);
+  PutInfo(kChainStack + 0x40, 0, 0x1000, 0x1000);
   EXPECT_TRUE(OfDispatcher());
-  PutInfo(kStack + 0x40, kStackEnd + 8, 0, 0x1000);
+  PutInfo(kChainStack + 0x40, kChainStackEnd + 8, 0, 0x1000);
   EXPECT_TRUE(OfDispatcher());
-  PutInfo(kStackEnd + 8, 0, 0, 0x1000);
+  PutInfo(kChainStackEnd + 8, 0, 0, 0x1000);
   EXPECT_FALSE(OfDispatcher());
 }
 
 TEST_F(AsyncChainTest, AContinuationThatAwaitsATaskLeadsToItsOwner) {
-  stack_.words[kStack] = 0x1000 + 64;
+  stack_.words[kChainStack] = 0x1000 + 64;
   Add(0x1000 | WIRE_ASYNC_ROOT, kInner, 32, 0x2000);
   AddContinuation(0x2000, 0x2100, 0, kHelper);
   objects_.back().words[5] = 0x3000;
@@ -306,21 +307,21 @@ TEST_F(AsyncChainTest, ADispatcherOutsideItsFrameIsAnothers) {
   FillStack();
   AddRuntimeTask(0x1000, 0, 0);
   // Nothing has room behind it there but what the prologue saves.
-  PutInfo(kStackEnd - 80, 0, 0, 0x1000);
+  PutInfo(kChainStackEnd - 80, 0, 0, 0x1000);
   EXPECT_FALSE(OfDispatcher());
   FillStack();
-  PutInfo(kStackEnd - 88, 0, 0, 0x1000);
+  PutInfo(kChainStackEnd - 88, 0, 0, 0x1000);
   EXPECT_TRUE(OfDispatcher());
   // The words that would tell were not copied.
-  stack_.words.erase(kStackEnd - 80);
+  stack_.words.erase(kChainStackEnd - 80);
   EXPECT_FALSE(OfDispatcher());
-  EXPECT_FALSE(Objects().OfDispatcher(stack_, kStackEnd, kStack));
+  EXPECT_FALSE(Objects().OfDispatcher(stack_, kChainStackEnd, kChainStack));
   EXPECT_FALSE(Objects().OfDispatcher(stack_, 0, uint64_t{1} << 40));
 }
 
 TEST_F(AsyncChainTest, AContinuationThatIsNotProvenEndsTheChain) {
   FillStack();
-  PutInfo(kStack, 0, 0x2000, 0x1000);
+  PutInfo(kChainStack, 0, 0x2000, 0x1000);
   AddRuntimeTask(0x1000, 0, 0x5000);
   Add(0x5000, kOuter);
   AddContinuation(0x2000, 0x2100, 71);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
@@ -13,8 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
-
-constexpr uint64_t kMs = 1'000'000;
 
 // Return addresses of it lie behind its first byte.
 extern "C" [[gnu::noinline]] void EventProfileTestThrows() { asm volatile("nop\nnop\nnop\nnop"); }
@@ -62,16 +61,16 @@ class EventProfileTest : public ::testing::Test {
 TEST_F(EventProfileTest, ExceptionsStandOnTheirNamedStackWithTheirType) {
   EventProfile profile(Options(ProfileView::kExceptions, /*keep_samples=*/true));
   profile.Begin();
-  Add(profile, kMs, Thrown("Shop.OutOfStock"), {ReturnAddress()});
-  Add(profile, 2 * kMs, Thrown("Shop.OutOfStock"), {ReturnAddress()});
-  Add(profile, 3 * kMs, Thrown("System.Collections.Generic.List`1[System.Int32]"), {});
+  Add(profile, kMillisecondNs, Thrown("Shop.OutOfStock"), {ReturnAddress()});
+  Add(profile, 2 * kMillisecondNs, Thrown("Shop.OutOfStock"), {ReturnAddress()});
+  Add(profile, 3 * kMillisecondNs, Thrown("System.Collections.Generic.List`1[System.Int32]"), {});
   profile.Finish({});
   EXPECT_THAT(Stacks(profile),
               UnorderedElementsAre(Pair("EventProfileTestThrows;Shop.OutOfStock", 2u),
                                    Pair("[stack not taken];System.Collections.Generic.List<int>", 1u)));
   std::vector<uint64_t> times;
   profile.samples().ForEach([&](const SampleLog::Row& row) { times.push_back(row.time_ns - profile.began().ns); });
-  EXPECT_THAT(times, ElementsAre(kMs, 2 * kMs, 3 * kMs));
+  EXPECT_THAT(times, ElementsAre(kMillisecondNs, 2 * kMillisecondNs, 3 * kMillisecondNs));
   EXPECT_EQ(profile.account().samples_written, 3u);
   EXPECT_EQ(profile.account().events.at("counted"), 3u);
   EXPECT_EQ(profile.account().events.at("without_stack"), 1u);
@@ -83,20 +82,21 @@ TEST_F(EventProfileTest, ExceptionsStandOnTheirNamedStackWithTheirType) {
 TEST_F(EventProfileTest, AWaitHasTheStackOfItsBeginning) {
   EventProfile profile(Options(ProfileView::kContention));
   profile.Begin();
-  Add(profile, kMs, {ClrEventKind::kThreadBlockedMonitor, ClrContention{}}, {ReturnAddress()});
+  Add(profile, kMillisecondNs, {ClrEventKind::kThreadBlockedMonitor, ClrContention{}}, {ReturnAddress()});
   ClrContention over;
-  over.duration_ns = 20 * kMs;
-  Add(profile, 21 * kMs, {ClrEventKind::kThreadAcquiredMonitor, over}, {});
-  Add(profile, 90 * kMs, {ClrEventKind::kThreadAcquiredMonitor, over}, {});
+  over.duration_ns = 20 * kMillisecondNs;
+  Add(profile, 21 * kMillisecondNs, {ClrEventKind::kThreadAcquiredMonitor, over}, {});
+  Add(profile, 90 * kMillisecondNs, {ClrEventKind::kThreadAcquiredMonitor, over}, {});
   profile.Finish({});
-  EXPECT_THAT(Stacks(profile),
-              UnorderedElementsAre(Pair("EventProfileTestThrows", 20 * kMs), Pair("[stack not taken]", 20 * kMs)));
+  EXPECT_THAT(Stacks(profile), UnorderedElementsAre(Pair("EventProfileTestThrows", 20 * kMillisecondNs),
+                                                    Pair("[stack not taken]", 20 * kMillisecondNs)));
 }
 
 TEST_F(EventProfileTest, AStackThatTheRuntimeCutSaysSo) {
   EventProfile profile(Options(ProfileView::kExceptions));
   profile.Begin();
-  Add(profile, kMs, Thrown("Shop.OutOfStock"), std::vector<uint64_t>(EventStacks::kMostFrames, ReturnAddress()));
+  Add(profile, kMillisecondNs, Thrown("Shop.OutOfStock"),
+      std::vector<uint64_t>(EventStacks::kMostFrames, ReturnAddress()));
   profile.Finish({});
   ASSERT_EQ(Stacks(profile).size(), 1u);
   EXPECT_THAT(Stacks(profile)[0].first, ::testing::StartsWith("[deeper than the limit of frames];EventProfileTest"));
@@ -106,7 +106,7 @@ TEST_F(EventProfileTest, AStackThatTheRuntimeCutSaysSo) {
 TEST_F(EventProfileTest, AnAddressWithoutCodeSaysSo) {
   EventProfile profile(Options(ProfileView::kExceptions));
   profile.Begin();
-  Add(profile, kMs, Thrown("Shop.OutOfStock"), {0, 1, UINT64_MAX});
+  Add(profile, kMillisecondNs, Thrown("Shop.OutOfStock"), {0, 1, UINT64_MAX});
   profile.Finish({});
   EXPECT_THAT(Stacks(profile),
               ElementsAre(Pair("[native: no code mapped here];[native: no code mapped here];Shop.OutOfStock", 1u)));
@@ -115,8 +115,8 @@ TEST_F(EventProfileTest, AnAddressWithoutCodeSaysSo) {
 TEST_F(EventProfileTest, TypesAreBounded) {
   EventProfile profile(Options(ProfileView::kExceptions));
   profile.Begin();
-  for (size_t i = 0; i <= EventProfile::kMaxTypes; ++i) Add(profile, kMs, Thrown(absl::StrCat("T", i)), {});
-  Add(profile, kMs, Thrown("T0"), {});
+  for (size_t i = 0; i <= EventProfile::kMaxTypes; ++i) Add(profile, kMillisecondNs, Thrown(absl::StrCat("T", i)), {});
+  Add(profile, kMillisecondNs, Thrown("T0"), {});
   profile.Finish({});
   const auto stacks = Stacks(profile);
   EXPECT_EQ(stacks.size(), EventProfile::kMaxTypes + 1);

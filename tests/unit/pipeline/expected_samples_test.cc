@@ -6,11 +6,10 @@
 #include <optional>
 
 #include "capture/sampling_period.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 class ExpectedSamplesTest : public testing::Test {
  protected:
@@ -26,69 +25,70 @@ class ExpectedSamplesTest : public testing::Test {
 };
 
 TEST_F(ExpectedSamplesTest, IsTheCpuTimeOfTheRunInPeriods) {
-  cpu_ns_[7] = 15'000 * kMs;
+  cpu_ns_[7] = 15'000 * kMillisecondNs;
   ExpectedSamples expected = AtHz(99);
   expected.StartProcess(7, false);
-  cpu_ns_[7] = 25'000 * kMs;
+  cpu_ns_[7] = 25'000 * kMillisecondNs;
   expected.Update();
-  EXPECT_EQ(expected.samples(), Samples(10'000 * kMs, 99));
+  EXPECT_EQ(expected.samples(), Samples(10'000 * kMillisecondNs, 99));
 }
 
 TEST_F(ExpectedSamplesTest, EachTimeCountsAtItsOwnRate) {
   ExpectedSamples expected = AtHz(100);
-  expected.SetHostBusyNs(10'000 * kMs);
+  expected.SetHostBusyNs(10'000 * kMillisecondNs);
   expected.StartHost();
-  expected.SetHostBusyNs(13'000 * kMs);
+  expected.SetHostBusyNs(13'000 * kMillisecondNs);
   expected.SetFrequency(50);
-  EXPECT_EQ(expected.samples(), Samples(3'000 * kMs, 100));
-  expected.SetHostBusyNs(15'000 * kMs);
-  EXPECT_EQ(expected.samples(), Samples(3'000 * kMs, 100) + Samples(2'000 * kMs, 50));
+  EXPECT_EQ(expected.samples(), Samples(3'000 * kMillisecondNs, 100));
+  expected.SetHostBusyNs(15'000 * kMillisecondNs);
+  EXPECT_EQ(expected.samples(), Samples(3'000 * kMillisecondNs, 100) + Samples(2'000 * kMillisecondNs, 50));
 }
 
 TEST_F(ExpectedSamplesTest, AProcessThatIsGoneKeepsItsLastReading) {
   cpu_ns_[7] = 0;
   ExpectedSamples expected = AtHz(100);
   expected.StartProcess(7, false);
-  cpu_ns_[7] = 3'000 * kMs;
+  cpu_ns_[7] = 3'000 * kMillisecondNs;
   expected.Update();
   cpu_ns_.clear();
   expected.Update();
-  EXPECT_EQ(expected.samples(), Samples(3'000 * kMs, 100));
-  cpu_ns_[7] = 100 * kMs;
+  EXPECT_EQ(expected.samples(), Samples(3'000 * kMillisecondNs, 100));
+  cpu_ns_[7] = 100 * kMillisecondNs;
   expected.Update();
-  EXPECT_EQ(expected.samples(), Samples(3'000 * kMs, 100)) << "another one, with the same number";
+  EXPECT_EQ(expected.samples(), Samples(3'000 * kMillisecondNs, 100)) << "another one, with the same number";
 }
 
 TEST_F(ExpectedSamplesTest, WhatAnEndedProcessUsedStaysAndItsPidMayBeReused) {
   ExpectedSamples expected = AtHz(100);
   expected.StartProcess(7, true);
-  cpu_ns_[7] = 1'000 * kMs;
+  cpu_ns_[7] = 1'000 * kMillisecondNs;
   expected.EndProcess(7);
   expected.EndProcess(7);
-  EXPECT_EQ(expected.samples(), Samples(1'000 * kMs, 100));
-  cpu_ns_[7] = 200 * kMs;
+  EXPECT_EQ(expected.samples(), Samples(1'000 * kMillisecondNs, 100));
+  cpu_ns_[7] = 200 * kMillisecondNs;
   expected.StartProcess(7, true);
-  EXPECT_EQ(expected.samples(), Samples(1'200 * kMs, 100));
+  EXPECT_EQ(expected.samples(), Samples(1'200 * kMillisecondNs, 100));
 }
 
 TEST_F(ExpectedSamplesTest, ForACommandAllTimeSinceItsBirthCounts) {
-  cpu_ns_[7] = 500 * kMs;
+  cpu_ns_[7] = 500 * kMillisecondNs;
   ExpectedSamples expected = AtHz(100);
   expected.StartProcess(7, true);
-  EXPECT_EQ(expected.samples(), Samples(500 * kMs, 100));
-  expected.SetChildCpuNs(2'000 * kMs);
-  EXPECT_EQ(expected.samples(), Samples(2'000 * kMs, 100)) << "what its children used, known once it was waited for";
+  EXPECT_EQ(expected.samples(), Samples(500 * kMillisecondNs, 100));
+  expected.SetChildCpuNs(2'000 * kMillisecondNs);
+  EXPECT_EQ(expected.samples(), Samples(2'000 * kMillisecondNs, 100))
+      << "what its children used, known once it was waited for";
 }
 
 TEST_F(ExpectedSamplesTest, TheHostCountsOnlyWhereItIsAskedForAndNeverShrinks) {
   ExpectedSamples expected = AtHz(99);
-  expected.SetHostBusyNs(10'000 * kMs);
-  expected.SetHostBusyNs(12'000 * kMs);
+  expected.SetHostBusyNs(10'000 * kMillisecondNs);
+  expected.SetHostBusyNs(12'000 * kMillisecondNs);
   EXPECT_EQ(expected.samples(), 0u);
   expected.StartHost();
-  expected.SetHostBusyNs(14'000 * kMs);
-  expected.SetHostBusyNs(13'000 * kMs);
-  EXPECT_EQ(expected.samples(), Samples(2'000 * kMs, 99));
+  expected.SetHostBusyNs(14'000 * kMillisecondNs);
+  expected.SetHostBusyNs(13'000 * kMillisecondNs);
+  EXPECT_EQ(expected.samples(), Samples(2'000 * kMillisecondNs, 99));
 }
 
 }  // namespace

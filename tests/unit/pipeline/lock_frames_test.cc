@@ -6,7 +6,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kStack = 0x7000;
+constexpr uint64_t kFrameStack = 0x7000;
 
 // A thread that enters a monitor on 11, leaf first.
 std::vector<NamedFrame> EntersAMonitor() {
@@ -22,11 +22,11 @@ std::vector<NamedFrame> EntersAMonitor() {
 std::vector<uint64_t> Words() { return {0, 0, 0x11, 0, 0x12, 0, 0x13, 0, 0x14, 0, 0x15, 0}; }
 
 TEST(LockFramesTest, RangesEndWithTheMethodsOfTheLockAndWithTheOneThatEnters) {
-  const WaitFrames found = FramesOfLockWait(EntersAMonitor(), kStack, Words());
-  EXPECT_EQ(found.inner.begin, kStack);
-  EXPECT_EQ(found.inner.end, kStack + 8 * 8);
-  EXPECT_EQ(found.outer.begin, kStack);
-  EXPECT_EQ(found.outer.end, kStack + 8 * 10);
+  const WaitFrames found = FramesOfLockWait(EntersAMonitor(), kFrameStack, Words());
+  EXPECT_EQ(found.inner.begin, kFrameStack);
+  EXPECT_EQ(found.inner.end, kFrameStack + 8 * 8);
+  EXPECT_EQ(found.outer.begin, kFrameStack);
+  EXPECT_EQ(found.outer.end, kFrameStack + 8 * 10);
   EXPECT_TRUE(found.monitor);
 }
 
@@ -34,13 +34,13 @@ TEST(LockFramesTest, AnOldReturnAddressMakesNoRangeLonger) {
   std::vector<uint64_t> words = Words();
   words[1] = 0x14;  // below the first frame's: passed over
   words.push_back(0x14);
-  EXPECT_EQ(FramesOfLockWait(EntersAMonitor(), kStack, words).inner.end, kStack + 8 * 8);
+  EXPECT_EQ(FramesOfLockWait(EntersAMonitor(), kFrameStack, words).inner.end, kFrameStack + 8 * 8);
 }
 
 TEST(LockFramesTest, WithoutItsReturnAddressesThereIsNoRange) {
   std::vector<uint64_t> words = Words();
   words[6] = 0;
-  const WaitFrames found = FramesOfLockWait(EntersAMonitor(), kStack, words);
+  const WaitFrames found = FramesOfLockWait(EntersAMonitor(), kFrameStack, words);
   EXPECT_EQ(found.inner.end, found.inner.begin);
 }
 
@@ -48,7 +48,7 @@ TEST(LockFramesTest, OtherWaitsHaveNone) {
   const std::vector<NamedFrame> frames = {
       {0x10, "futex_wait", false}, {0x11, "System.Threading.WaitHandle.WaitOneNoCheck"}, {0x14, "Shop.Cart.Add"}};
   EXPECT_FALSE(WaitsInLock(frames));
-  EXPECT_EQ(FramesOfLockWait(frames, kStack, Words()).inner.end, 0);
+  EXPECT_EQ(FramesOfLockWait(frames, kFrameStack, Words()).inner.end, 0);
 }
 
 TEST(LockFramesTest, ALockOfItsOwnIsNoMonitor) {

@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 // Calls once a second.
 class Host {
@@ -16,7 +16,7 @@ class Host {
   RateInputs inputs;
   double cpus = 0;
   uint32_t Second() {
-    inputs.now.ns += kSecond;
+    inputs.now.ns += kSecondNs;
     inputs.self_cpu_ns += static_cast<uint64_t>(cpus * 1e9);
     return control_.Next(inputs);
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "os/tape_answer.h"
+#include "output/seen_share.h"
 #include "unit/pipeline/played_run.h"
 
 namespace clrsampler {
@@ -16,25 +17,20 @@ namespace {
 using testing::Contains;
 using testing::Field;
 
-uint64_t Count(const std::map<std::string, uint64_t>& counts, const std::string& name) {
-  const auto found = counts.find(name);
-  return found == counts.end() ? 0 : found->second;
-}
-
 TEST(RuntimeWatchTest, LostEventsCutWhatIsUnderWayAndAreSaid) {
   PlayedRun run("hook-losses");
   ASSERT_TRUE(run.Play().ok());
-  EXPECT_EQ(Count(run.account().pauses, "events_lost"), 802u);
-  EXPECT_EQ(Count(run.account().pauses, "cut"), 2u);
-  EXPECT_EQ(Count(run.account().jit, "cut"), 5u);
+  EXPECT_EQ(CountOf(run.account().pauses, "events_lost"), 802u);
+  EXPECT_EQ(CountOf(run.account().pauses, "cut"), 2u);
+  EXPECT_EQ(CountOf(run.account().jit, "cut"), 5u);
   EXPECT_THAT(run.account().notices, Contains(Field(&Notice::kind, "hook_events_lost")));
 }
 
 TEST(RuntimeWatchTest, ProbesRestWhereTheyWouldCostTooMuch) {
   PlayedRun run("storm");
   ASSERT_TRUE(run.Play().ok());
-  EXPECT_EQ(Count(run.account().pauses, "detachments"), 2u);
-  EXPECT_EQ(Count(run.account().pauses, "detached_ms"), 1806u);
+  EXPECT_EQ(CountOf(run.account().pauses, "detachments"), 2u);
+  EXPECT_EQ(CountOf(run.account().pauses, "detached_ms"), 1806u);
   EXPECT_THAT(run.account().notices, Contains(Field(&Notice::kind, "probes_detached")));
 }
 
@@ -53,7 +49,7 @@ TEST(RuntimeWatchTest, AHookThatCanNotBePlantedIsSaidAndTheRunGoesOn) {
   EXPECT_TRUE(absl::IsPermissionDenied(run.recorder().WatchesPausesOf(pid)));
   EXPECT_TRUE(absl::IsPermissionDenied(run.recorder().WatchesCompilationsOf(pid)));
   EXPECT_EQ(run.account().samples_written, 99u) << "samples do not need probes";
-  EXPECT_EQ(Count(run.account().pauses, "images_refused"), 2u);
+  EXPECT_EQ(CountOf(run.account().pauses, "images_refused"), 2u);
 }
 
 uint64_t WeightOf(const std::string& folded) {
@@ -70,11 +66,11 @@ TEST(RuntimeWatchTest, BytesThatProbesDoNotSeeAreThoseThatTheRuntimeCounts) {
   PlayedRun run("allocations");
   ASSERT_TRUE(run.Play().ok());
   const auto& counts = run.account().allocations;
-  EXPECT_GT(Count(counts, "detachments"), 0u);
-  const uint64_t seen = Count(counts, "bytes"), counted = Count(counts, "counted_bytes");
+  EXPECT_GT(CountOf(counts, "detachments"), 0u);
+  const uint64_t seen = CountOf(counts, "bytes"), counted = CountOf(counts, "counted_bytes");
   EXPECT_GT(seen, 0u);
   EXPECT_GT(counted, seen);
-  EXPECT_EQ(Count(counts, "estimated_bytes"), seen + counted);
+  EXPECT_EQ(CountOf(counts, "estimated_bytes"), seen + counted);
   EXPECT_NEAR(static_cast<double>(WeightOf(run.Folded())), static_cast<double>(seen + counted), 1);
 }
 
@@ -96,9 +92,9 @@ TEST(RuntimeWatchTest, BytesAreEstimatedWhereReadingThemMayWait) {
   });
   ASSERT_TRUE(run.Play().ok());
   const auto& counts = run.account().allocations;
-  EXPECT_EQ(Count(counts, "counted_bytes"), 0u);
-  EXPECT_GT(Count(counts, "estimated_bytes"), 2 * Count(counts, "bytes"));
-  EXPECT_NEAR(static_cast<double>(WeightOf(run.Folded())), static_cast<double>(Count(counts, "estimated_bytes")), 1);
+  EXPECT_EQ(CountOf(counts, "counted_bytes"), 0u);
+  EXPECT_GT(CountOf(counts, "estimated_bytes"), 2 * CountOf(counts, "bytes"));
+  EXPECT_NEAR(static_cast<double>(WeightOf(run.Folded())), static_cast<double>(CountOf(counts, "estimated_bytes")), 1);
 }
 
 }  // namespace

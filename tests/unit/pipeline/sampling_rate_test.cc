@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "capture/sampling_period.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
 
 using testing::ElementsAre;
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 TEST(SamplingRateTest, ASampleStandsForThePeriodOfItsTime) {
   SamplingRate rate(100, {.frequency_hz = 100});
@@ -40,20 +39,20 @@ TEST(SamplingRateTest, AWindowHasTheRateItBeganWithAndThoseItChangedTo) {
 TEST(SamplingRateTest, WantsAnotherRateUntilItIsSetAndSaysWhy) {
   SamplingRate rate(100, {.frequency_hz = 100});
   RateInputs inputs;
-  inputs.now = {kSecond};
+  inputs.now = {kSecondNs};
   EXPECT_EQ(rate.Wanted(inputs), std::nullopt);
-  inputs.now.ns += 5 * kSecond;
+  inputs.now.ns += 5 * kSecondNs;
   inputs.lost = 10;
   ASSERT_EQ(rate.Wanted(inputs), std::optional<uint32_t>(50));
   EXPECT_EQ(
       rate.Reason(50),
       "sampling at 50 Hz instead of 100: samples come faster than they can be read; more such steps are only counted");
   rate.Changed(inputs.now, 50);
-  inputs.now.ns += kSecond;
+  inputs.now.ns += kSecondNs;
   EXPECT_EQ(rate.Wanted(inputs), std::nullopt);
   std::optional<uint32_t> up;
   for (int second = 0; second < 60 && !up; ++second) {
-    inputs.now.ns += kSecond;
+    inputs.now.ns += kSecondNs;
     up = rate.Wanted(inputs);
   }
   ASSERT_EQ(up, std::optional<uint32_t>(100));

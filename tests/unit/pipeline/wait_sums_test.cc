@@ -5,13 +5,13 @@
 
 #include <map>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
-
-constexpr uint64_t kMs = 1'000'000;
 
 ObservedWait Wait(uint64_t ns, double stands_for = 1) {
   ObservedWait wait;
@@ -40,11 +40,11 @@ std::map<StackId, uint64_t> Given(const WaitSums& sums, const WaitWatch::Threads
 TEST(WaitSumsTest, WaitsThatStandForOthersAreBroughtToWhatThereWas) {
   for (const bool keep_each : {false, true}) {
     WaitSums sums(keep_each);
-    sums.Add(1, Wait(10 * kMs));      // stays what it is
-    sums.Add(2, Wait(2 * kMs, 5));    // stands for 10 ms, and there were 30
-    sums.Add(3, Wait(1 * kMs, 5.0));  // for 5 ms
+    sums.Add(1, Wait(10 * kMillisecondNs));      // stays what it is
+    sums.Add(2, Wait(2 * kMillisecondNs, 5));    // stands for 10 ms, and there were 30
+    sums.Add(3, Wait(1 * kMillisecondNs, 5.0));  // for 5 ms
     WaitSums::Rest rest;
-    EXPECT_THAT(Given(sums, Threads(0, 41 * kMs, 2 * kMs, 3 * kMs), &rest),
+    EXPECT_THAT(Given(sums, Threads(0, 41 * kMillisecondNs, 2 * kMillisecondNs, 3 * kMillisecondNs), &rest),
                 ElementsAre(Pair(1, 10'000), Pair(2, 20'000), Pair(3, 10'000)));
     EXPECT_EQ(rest.short_us, 3000);
     EXPECT_EQ(rest.untold_us, 0);
@@ -53,17 +53,17 @@ TEST(WaitSumsTest, WaitsThatStandForOthersAreBroughtToWhatThereWas) {
 
 TEST(WaitSumsTest, SamplesAreBroughtToTheCpuTimeOfTheThreads) {
   WaitSums sums;
-  sums.AddCpu(1, 10 * kMs, {7}, 3, "worker");
-  sums.AddCpu(2, 10 * kMs, {8}, 3, "worker");
+  sums.AddCpu(1, 10 * kMillisecondNs, {7}, 3, "worker");
+  sums.AddCpu(2, 10 * kMillisecondNs, {8}, 3, "worker");
   WaitSums::Rest rest;
-  EXPECT_THAT(Given(sums, Threads(30 * kMs, 0, 0, 0), &rest), ElementsAre(Pair(1, 15'000), Pair(2, 15'000)));
+  EXPECT_THAT(Given(sums, Threads(30 * kMillisecondNs, 0, 0, 0), &rest), ElementsAre(Pair(1, 15'000), Pair(2, 15'000)));
 }
 
 TEST(WaitSumsTest, WhatNothingStandsForIsSaid) {
   WaitSums sums;
-  sums.Add(1, Wait(10 * kMs));
+  sums.Add(1, Wait(10 * kMillisecondNs));
   WaitSums::Rest rest;
-  EXPECT_THAT(Given(sums, Threads(0, 25 * kMs, 0, 5 * kMs), &rest), ElementsAre(Pair(1, 10'000)));
+  EXPECT_THAT(Given(sums, Threads(0, 25 * kMillisecondNs, 0, 5 * kMillisecondNs), &rest), ElementsAre(Pair(1, 10'000)));
   EXPECT_EQ(rest.untold_us, 10'000);
   EXPECT_EQ(rest.short_us, 5000);
 }
@@ -79,9 +79,9 @@ TEST(WaitSumsTest, RoundingLosesNothing) {
 
 TEST(WaitSumsTest, EachWaitHasItsBeginAndItsThread) {
   WaitSums sums(true);
-  sums.Add(1, Wait(10 * kMs));
+  sums.Add(1, Wait(10 * kMillisecondNs));
   std::vector<WaitSums::Entry> entries;
-  sums.Give(Threads(0, 10 * kMs, 0, 0), [&](const WaitSums::Entry& entry) { entries.push_back(entry); });
+  sums.Give(Threads(0, 10 * kMillisecondNs, 0, 0), [&](const WaitSums::Entry& entry) { entries.push_back(entry); });
   ASSERT_EQ(entries.size(), 1);
   EXPECT_EQ(entries[0].began.ns, 5);
   EXPECT_EQ(entries[0].tid, 3);

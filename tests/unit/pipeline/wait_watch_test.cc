@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "capture/open_waits.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
@@ -288,18 +289,17 @@ TEST_F(WaitWatchTest, ThreadsThatHaveEndedAreForgotten) {
 
 // Its sums are of a time that belongs to windows before, in which it was not known.
 TEST_F(WaitWatchTest, TimeFromBeforeAWindowDoesNotCountInIt) {
-  constexpr uint64_t kSecond = 1'000'000'000;
-  wire_wait wait = Wait(100 * kSecond, 0);
-  wait.seen_ns = 1 * kSecond;
-  wait.total_blocked_ns = 99 * kSecond;
+  wire_wait wait = Wait(100 * kSecondNs, 0);
+  wait.seen_ns = 1 * kSecondNs;
+  wait.total_blocked_ns = 99 * kSecondNs;
   watch_.Handle(process_, wait);
-  EXPECT_THAT(watch_.TakeThreads(kShop, {90 * kSecond}), IsEmpty());
+  EXPECT_THAT(watch_.TakeThreads(kShop, {90 * kSecondNs}), IsEmpty());
   EXPECT_EQ(watch_.counters().unsure_times, 1u);
-  wait = Wait(110 * kSecond, 0);
-  wait.seen_ns = 1 * kSecond;
-  wait.total_blocked_ns = 109 * kSecond;
+  wait = Wait(110 * kSecondNs, 0);
+  wait.seen_ns = 1 * kSecondNs;
+  wait.total_blocked_ns = 109 * kSecondNs;
   watch_.Handle(process_, wait);
-  EXPECT_EQ(watch_.TakeThreads(kShop, {100 * kSecond}).at(1).blocked_ns, 10 * kSecond);
+  EXPECT_EQ(watch_.TakeThreads(kShop, {100 * kSecondNs}).at(1).blocked_ns, 10 * kSecondNs);
 }
 
 TEST_F(WaitWatchTest, AThreadThatHasNotRunSinceALookHasTheSameStackAndKind) {

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
 
@@ -275,8 +277,6 @@ TEST_F(WindowBuilderTest, AllocationsCountInTheWindowOfTheirFactor) {
 
 class WindowWaitsTest : public WindowBuilderTest {
  protected:
-  static constexpr uint64_t kMs = 1'000'000;
-
   WindowWaitsTest() { builder_.Begin({kBegin}, 5'000'000); }
   ObservedWait Wait(WaitKind kind, uint64_t ended_after_ns, uint64_t ns, const std::vector<FrameId>& frames) {
     ObservedWait wait;
@@ -309,25 +309,25 @@ class WindowWaitsTest : public WindowBuilderTest {
 };
 
 TEST_F(WindowWaitsTest, SumsByKindAreThoseOfTheStacks) {
-  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_));
-  builder_.AddWait(Wait(WaitKind::kSleep, 90 * kMs, 50 * kMs, main_));
-  builder_.SumUpThreads(kWeb, Threads(25 * kMs, 74 * kMs, 3 * kMs));
+  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMillisecondNs, 20 * kMillisecondNs, main_));
+  builder_.AddWait(Wait(WaitKind::kSleep, 90 * kMillisecondNs, 50 * kMillisecondNs, main_));
+  builder_.SumUpThreads(kWeb, Threads(25 * kMillisecondNs, 74 * kMillisecondNs, 3 * kMillisecondNs));
   const Window window = Take();
   ASSERT_EQ(window.processes.size(), 1u);
   const WaitTimes& waits = window.processes[0].waits;
-  EXPECT_EQ(waits.of(WaitKind::kMonitor), 20 * kMs);
-  EXPECT_EQ(waits.of(WaitKind::kSleep), 50 * kMs);
-  EXPECT_EQ(waits.short_ns, 3 * kMs);
-  EXPECT_EQ(waits.untold_ns, 1 * kMs);
-  EXPECT_EQ(waits.running_ns, 25 * kMs);
-  EXPECT_EQ(waits.waited_ns(), 74 * kMs);
-  EXPECT_EQ(window.waits.total_weight, 74 * kMs);
+  EXPECT_EQ(waits.of(WaitKind::kMonitor), 20 * kMillisecondNs);
+  EXPECT_EQ(waits.of(WaitKind::kSleep), 50 * kMillisecondNs);
+  EXPECT_EQ(waits.short_ns, 3 * kMillisecondNs);
+  EXPECT_EQ(waits.untold_ns, 1 * kMillisecondNs);
+  EXPECT_EQ(waits.running_ns, 25 * kMillisecondNs);
+  EXPECT_EQ(waits.waited_ns(), 74 * kMillisecondNs);
+  EXPECT_EQ(window.waits.total_weight, 74 * kMillisecondNs);
   EXPECT_EQ(window.waits.meta.view, ProfileView::kOffCpu);
   EXPECT_EQ(window.waits.meta.unit, WeightUnit::kNanoseconds);
-  EXPECT_EQ(ByLeaf(window.waits), (std::map<std::string, uint64_t>{{"[monitor]", 20 * kMs},
-                                                                   {"[sleep]", 50 * kMs},
-                                                                   {"[waits shorter than 0]", 3 * kMs},
-                                                                   {"[waits not told]", 1 * kMs}}));
+  EXPECT_EQ(ByLeaf(window.waits), (std::map<std::string, uint64_t>{{"[monitor]", 20 * kMillisecondNs},
+                                                                   {"[sleep]", 50 * kMillisecondNs},
+                                                                   {"[waits shorter than 0]", 3 * kMillisecondNs},
+                                                                   {"[waits not told]", 1 * kMillisecondNs}}));
   const ModelThread& thread = window.waits.threads[window.waits.samples.thread[0]];
   EXPECT_EQ(thread.tid, 8u);
   EXPECT_EQ(window.waits.text(thread.name), "worker");
@@ -335,37 +335,37 @@ TEST_F(WindowWaitsTest, SumsByKindAreThoseOfTheStacks) {
 
 // The part that was told of it before its window began was in the windows before, as of their ends.
 TEST_F(WindowWaitsTest, AWaitCountsWithThePartThatFellIntoTheWindow) {
-  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 500 * kMs, main_));
-  builder_.SumUpThreads(kWeb, Threads(70 * kMs, 30 * kMs));
-  EXPECT_EQ(Take().processes[0].waits.of(WaitKind::kMonitor), 30 * kMs);
-  builder_.Begin({kBegin + 100 * kMs}, 5'000'000);
-  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_));
+  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMillisecondNs, 500 * kMillisecondNs, main_));
+  builder_.SumUpThreads(kWeb, Threads(70 * kMillisecondNs, 30 * kMillisecondNs));
+  EXPECT_EQ(Take().processes[0].waits.of(WaitKind::kMonitor), 30 * kMillisecondNs);
+  builder_.Begin({kBegin + 100 * kMillisecondNs}, 5'000'000);
+  builder_.AddWait(Wait(WaitKind::kMonitor, 30 * kMillisecondNs, 20 * kMillisecondNs, main_));
   builder_.SumUpThreads(kWeb, {});
   EXPECT_TRUE(Take().processes.empty()) << "it was over before";
 }
 
 TEST_F(WindowWaitsTest, WaitsThatStandForOthersComeToTheTimesOfTheThreads) {
-  ObservedWait monitor = Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_);
+  ObservedWait monitor = Wait(WaitKind::kMonitor, 30 * kMillisecondNs, 20 * kMillisecondNs, main_);
   monitor.stands_for = 2;
-  ObservedWait event = Wait(WaitKind::kEvent, 60 * kMs, 10 * kMs, main_);
+  ObservedWait event = Wait(WaitKind::kEvent, 60 * kMillisecondNs, 10 * kMillisecondNs, main_);
   event.stands_for = 2;
   builder_.AddWait(monitor);
   builder_.AddWait(event);
-  builder_.SumUpThreads(kWeb, Threads(0, 90 * kMs));
+  builder_.SumUpThreads(kWeb, Threads(0, 90 * kMillisecondNs));
   const WaitTimes waits = Take().processes[0].waits;
-  EXPECT_EQ(waits.of(WaitKind::kMonitor), 60 * kMs);
-  EXPECT_EQ(waits.of(WaitKind::kEvent), 30 * kMs);
+  EXPECT_EQ(waits.of(WaitKind::kMonitor), 60 * kMillisecondNs);
+  EXPECT_EQ(waits.of(WaitKind::kEvent), 30 * kMillisecondNs);
 }
 
 TEST_F(WindowWaitsTest, WhoEndedAWaitFollowsBehindItsKind) {
   const std::vector<FrameId> waker = {Named(FrameKind::kJit, "Loop"), Named(FrameKind::kJit, "Shop.Gate.Release")};
-  ObservedWait wait = Wait(WaitKind::kMonitor, 30 * kMs, 20 * kMs, main_);
+  ObservedWait wait = Wait(WaitKind::kMonitor, 30 * kMillisecondNs, 20 * kMillisecondNs, main_);
   wait.waker_tid = 9;
   wait.waker_tgid = kWeb.tgid;
   wait.waker_comm = "owner";
   wait.waker_frames = waker;
   builder_.AddWait(wait);
-  builder_.SumUpThreads(kWeb, Threads(0, 20 * kMs));
+  builder_.SumUpThreads(kWeb, Threads(0, 20 * kMillisecondNs));
   const Window window = Take();
   std::vector<std::string> stack;
   for (NodeIndex node = window.waits.samples.stack[0]; node != kRootNode; node = window.waits.nodes[node].parent) {

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000, kLength = 10 * kSecond;
-constexpr uint64_t kUnix = 1'700'000'000 * kSecond;
+constexpr uint64_t kLength = 10 * kSecondNs;
+constexpr uint64_t kUnix = 1'700'000'000 * kSecondNs;
 
 class WindowClockTest : public testing::Test {
  protected:
@@ -18,7 +20,7 @@ class WindowClockTest : public testing::Test {
   }
 
   WindowCuts cuts_;
-  WindowClock clock_{{kLength, kSecond, &cuts_}};
+  WindowClock clock_{{kLength, kSecondNs, &cuts_}};
 };
 
 TEST_F(WindowClockTest, WindowsFollowEachOtherWithoutGaps) {
@@ -47,8 +49,8 @@ TEST_F(WindowClockTest, TheWallClockIsFollowedSlowlyInBothDirections) {
 }
 
 TEST_F(WindowClockTest, AClockThatWasSetBeginsANewLineAndIsToldOnce) {
-  cuts_.Ask(kUnix + 15 * kSecond);
-  for (const int64_t jump : {int64_t{3600} * int64_t{kSecond}, -int64_t{3600} * int64_t{kSecond}}) {
+  cuts_.Ask(kUnix + 15 * kSecondNs);
+  for (const int64_t jump : {int64_t{3600} * int64_t{kSecondNs}, -int64_t{3600} * int64_t{kSecondNs}}) {
     const WindowTimes before = Next(jump);
     EXPECT_EQ(before.end_unix_ns, before.begin_unix_ns + kLength);
     EXPECT_EQ(clock_.begin_unix_ns(), before.end_unix_ns + static_cast<uint64_t>(jump));
@@ -61,12 +63,12 @@ TEST_F(WindowClockTest, AClockThatWasSetBeginsANewLineAndIsToldOnce) {
 }
 
 TEST_F(WindowClockTest, AWishEndsAWindowEarlierButNotBelowTheShortest) {
-  cuts_.Ask(kUnix + 4 * kSecond);
-  EXPECT_EQ(clock_.End().ns, 500 + 4 * kSecond);
-  EXPECT_EQ(Next(0).length_ns, 4 * kSecond);
-  cuts_.Ask(kUnix + 4 * kSecond + 10);
-  EXPECT_EQ(Next(0).length_ns, kSecond);
-  cuts_.Ask(kUnix + 3600 * kSecond);
+  cuts_.Ask(kUnix + 4 * kSecondNs);
+  EXPECT_EQ(clock_.End().ns, 500 + 4 * kSecondNs);
+  EXPECT_EQ(Next(0).length_ns, 4 * kSecondNs);
+  cuts_.Ask(kUnix + 4 * kSecondNs + 10);
+  EXPECT_EQ(Next(0).length_ns, kSecondNs);
+  cuts_.Ask(kUnix + 3600 * kSecondNs);
   EXPECT_EQ(Next(0).length_ns, kLength);
 }
 

@@ -7,14 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "os/clock.h"
 #include "os/tape_answer.h"
 #include "unit/pipeline/played_run.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSecond = 1000 * kMs;
 
 // A stream as a service would have seen it, in windows of 200 ms, at a wall clock that a test may set.
 class WindowedRun {
@@ -27,11 +25,11 @@ class WindowedRun {
     });
     run_.tape().ChangeAll("wall clock", [this](absl::string_view, std::string) {
       TapeWriter out;
-      out.Put(uint64_t{1'700'000'000} * kSecond + now_ns_ + (now_ns_ >= step_at_ns_ ? step_ns_ : 0));
+      out.Put(uint64_t{1'700'000'000} * kSecondNs + now_ns_ + (now_ns_ >= step_at_ns_ ? step_ns_ : 0));
       return out.Take();
     });
     WindowOptions windows;
-    windows.lengths.length_ns = 200 * kMs;
+    windows.lengths.length_ns = 200 * kMillisecondNs;
     windows.allocations = allocations;
     windows.on_window = [this](Window window) { windows_.push_back(std::move(window)); };
     windows.limits.frequency_hz = run_.options.frequency_hz;
@@ -112,9 +110,9 @@ TEST(WindowSeriesStreamTest, PausesBelongToTheProcessThatHadThem) {
 TEST(WindowSeriesStreamTest, AWallClockThatIsSetBackIsSaidAndNothingIsLost) {
   PlayedRun whole("steady-10");
   ASSERT_TRUE(whole.Play().ok());
-  const uint64_t middle = whole.recorder().began().ns + 500 * kMs;
+  const uint64_t middle = whole.recorder().began().ns + 500 * kMillisecondNs;
   WindowedRun run("steady-10");
-  run.StepAt(middle, -3600 * kSecond);
+  run.StepAt(middle, -3600 * kSecondNs);
   ASSERT_TRUE(run.run().Play().ok());
   uint64_t samples = 0, jumps = 0;
   for (const Window& window : run.windows()) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "formats/proc/stat_text.h"
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "process/target_files.h"
 
@@ -21,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr int kLongMs = 60'000;
 // A busy machine is nothing that these tests are about.
 constexpr FilePatience kPatient = {

@@ -2,18 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSecond = 1000 * kMs;
 
 bool Never(uint64_t) { return false; }
 bool Always(uint64_t) { return true; }
 
 TEST(HungPlacesTest, AFolderThatHungStandsForAllBelowItAndForNothingElse) {
   HungPlaces places;
-  const MonotonicTime now{5 * kSecond};
+  const MonotonicTime now{5 * kSecondNs};
   places.NoteHang(PlaceOf(1000, 7, "/mnt/share/app"), 1, now);
   EXPECT_FALSE(places.MayAsk(PlaceOf(1000, 7, "/mnt/share/app"), now, Never));
   EXPECT_FALSE(places.MayAsk(PlaceOf(1000, 7, "/mnt/share/lib/a.so"), now, Never));
@@ -24,7 +23,7 @@ TEST(HungPlacesTest, AFolderThatHungStandsForAllBelowItAndForNothingElse) {
 
 TEST(HungPlacesTest, AUserOrNamespaceTakesAFolderFromNobodyElse) {
   HungPlaces places;
-  const MonotonicTime now{5 * kSecond};
+  const MonotonicTime now{5 * kSecondNs};
   places.NoteHang(PlaceOf(1000, 7, "/tmp/app"), 1, now);
   EXPECT_TRUE(places.MayAsk(PlaceOf(0, 7, "/tmp/perf-1.map"), now, Never));
   EXPECT_TRUE(places.MayAsk(PlaceOf(1000, 8, "/tmp/perf-1.map"), now, Never));
@@ -33,7 +32,7 @@ TEST(HungPlacesTest, AUserOrNamespaceTakesAFolderFromNobodyElse) {
 
 TEST(HungPlacesTest, IsAskedAgainAfterARestThatDoublesUpToAMinute) {
   HungPlaces places;
-  MonotonicTime now{5 * kSecond};
+  MonotonicTime now{5 * kSecondNs};
   uint64_t rest = HungPlaces::kFirstRestNs;
   for (int i = 0; i < 10; ++i) {
     places.NoteHang("x:/a", 1, now);
@@ -48,29 +47,29 @@ TEST(HungPlacesTest, IsAskedAgainAfterARestThatDoublesUpToAMinute) {
 
 TEST(HungPlacesTest, IsNotAskedWhileTheLastWorkerStillWaitsThere) {
   HungPlaces places;
-  places.NoteHang("x:/a", 3, {kSecond});
-  EXPECT_FALSE(places.MayAsk("x:/a", {3600 * kSecond}, Always));
-  EXPECT_TRUE(places.MayAsk("x:/a", {3600 * kSecond}, [](uint64_t worker) { return worker != 3; }));
+  places.NoteHang("x:/a", 3, {kSecondNs});
+  EXPECT_FALSE(places.MayAsk("x:/a", {3600 * kSecondNs}, Always));
+  EXPECT_TRUE(places.MayAsk("x:/a", {3600 * kSecondNs}, [](uint64_t worker) { return worker != 3; }));
 }
 
 TEST(HungPlacesTest, ManyHangsAtOnceCostLittleMoreThanAFew) {
   HungPlaces places;
-  MonotonicTime now{5 * kSecond};
+  MonotonicTime now{5 * kSecondNs};
   uint64_t waited = 0;
   for (int i = 0; i < 20; ++i) {
-    waited += places.PatienceNs(250 * kMs, now);
-    now.ns += 10 * kMs;
+    waited += places.PatienceNs(250 * kMillisecondNs, now);
+    now.ns += 10 * kMillisecondNs;
     places.NoteHang(std::to_string(i), 1, now);
   }
-  EXPECT_LT(waited, 800 * kMs);
-  EXPECT_EQ(places.PatienceNs(250 * kMs, {now.ns + HungPlaces::kForgiveNs}), 250 * kMs);
+  EXPECT_LT(waited, 800 * kMillisecondNs);
+  EXPECT_EQ(places.PatienceNs(250 * kMillisecondNs, {now.ns + HungPlaces::kForgiveNs}), 250 * kMillisecondNs);
 }
 
 TEST(HungPlacesTest, IsBounded) {
   HungPlaces places;
-  for (int i = 0; i < 5000; ++i) places.NoteHang(std::to_string(i), 1, {static_cast<uint64_t>(i) * kMs});
+  for (int i = 0; i < 5000; ++i) places.NoteHang(std::to_string(i), 1, {static_cast<uint64_t>(i) * kMillisecondNs});
   EXPECT_EQ(places.size(), HungPlaces::kMaxPlaces);
-  EXPECT_FALSE(places.MayAsk("4999", {5000 * kMs}, Never));
+  EXPECT_FALSE(places.MayAsk("4999", {5000 * kMillisecondNs}, Never));
 }
 
 }  // namespace

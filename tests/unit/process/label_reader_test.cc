@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kMapping = 0x7f0000001000, kPayload = 0x7f0000002000;
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr char kMaps[] = "7f0000001000-7f0000002000 rw-p 00000000 00:01 99   /memfd:OTEL_CTX (deleted)\n";
 const std::string kContainer = "0::/docker/" + std::string(64, 'a') + "\n";
 
@@ -90,7 +90,7 @@ class LabelReaderTest : public testing::Test {
   }
   std::string Service() { return reader_.Of(process_->key).service(); }
   std::string Pod() { return reader_.Of(process_->key).Get(LabelKey::kKubernetesPod); }
-  void Read(uint64_t second) { reader_.Read(*process_, true, {second * kSecond}); }
+  void Read(uint64_t second) { reader_.Read(*process_, true, {second * kSecondNs}); }
 
   fs::path proc_;
   FakeTarget target_;
@@ -119,7 +119,7 @@ TEST_F(LabelReaderTest, NothingPublishedIsTheEnvironment) {
 
 TEST_F(LabelReaderTest, NothingIsReadOfOtherPrograms) {
   target_.Publish("published", 5);
-  reader_.Read(*process_, /*is_dotnet=*/false, {kSecond});
+  reader_.Read(*process_, /*is_dotnet=*/false, {kSecondNs});
   EXPECT_TRUE(reader_.Of(process_->key).empty());
   EXPECT_EQ(target_.reads, 0u);
 }
@@ -160,8 +160,8 @@ TEST_F(LabelReaderTest, ThePlaceOfOtherProgramsIsKnownToo) {
   ProcessLabels place;
   place.Set(LabelKey::kKubernetesPod, "shop-1");
   reader_.SetPlace(*process_, place);
-  EXPECT_TRUE(reader_.IsDue(*process_, {kSecond}));
-  reader_.Read(*process_, /*is_dotnet=*/false, {kSecond});
+  EXPECT_TRUE(reader_.IsDue(*process_, {kSecondNs}));
+  reader_.Read(*process_, /*is_dotnet=*/false, {kSecondNs});
   EXPECT_EQ(Pod(), "shop-1");
   reader_.Forget(process_->key);
   EXPECT_EQ(Pod(), "");

@@ -2,15 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 class FakeClock : public Clock {
  public:
   MonotonicTime Now() const override { return now; }
-  MonotonicTime now{kSecond};
+  MonotonicTime now{kSecondNs};
 };
 
 void AddPages(MappingTable& table, uint64_t first, uint64_t count) {
@@ -41,7 +41,7 @@ TEST(MappingsPaceTest, OneWithManyMappingsIsLookedAtAtOnceAndThenSeldom) {
   EXPECT_TRUE(pace.Due(table, clock));
   int looks = 0;
   for (int turn = 0; turn < 1200; ++turn) {  // of 50 ms
-    clock.now.ns += kSecond / 20;
+    clock.now.ns += kSecondNs / 20;
     AddPages(table, 1 + static_cast<uint64_t>(turn), 1);
     looks += pace.Due(table, clock);
   }
@@ -56,7 +56,7 @@ TEST(MappingsPaceTest, TheLastChangeIsSeenInTheEnd) {
   EXPECT_TRUE(pace.Due(table, clock));
   AddPages(table, 5000, 1);
   EXPECT_FALSE(pace.Due(table, clock));
-  clock.now.ns += kSecond;
+  clock.now.ns += kSecondNs;
   EXPECT_TRUE(pace.Due(table, clock));
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 using Names = std::vector<absl::string_view>;
 
-WaitKind Kind(int32_t syscall, const Names& kernel, const Names& managed, bool in_runtime = true,
-              bool suspended = false, bool ended_by_monitor = false) {
+WaitKind KindOf(int32_t syscall, const Names& kernel, const Names& managed, bool in_runtime = true,
+                bool suspended = false, bool ended_by_monitor = false) {
   return KindOfWait({.syscall = syscall,
                      .kernel = kernel,
                      .managed = managed,
@@ -30,62 +30,62 @@ TEST(WaitKindTest, EveryKindHasATextThatIsRead) {
 }
 
 TEST(WaitKindTest, ThePurposeOfTheOutermostMethodThatWaitsCounts) {
-  EXPECT_EQ(Kind(SYS_futex, {},
-                 {"System.Threading.Monitor.Wait", "System.Threading.ManualResetEventSlim.Wait",
-                  "System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
-                  "Shop.Order.Total"}),
+  EXPECT_EQ(KindOf(SYS_futex, {},
+                   {"System.Threading.Monitor.Wait", "System.Threading.ManualResetEventSlim.Wait",
+                    "System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
+                    "Shop.Order.Total"}),
             WaitKind::kTaskWait);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Monitor.Wait", "System.Threading.SemaphoreSlim.WaitCore"}),
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Monitor.Wait", "System.Threading.SemaphoreSlim.WaitCore"}),
             WaitKind::kSemaphore);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Lock.TryEnterSlow", "System.Threading.Monitor.Enter"}),
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Lock.TryEnterSlow", "System.Threading.Monitor.Enter"}),
             WaitKind::kMonitor);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Lock.TryEnterSlow", "Shop.Order.Total"}), WaitKind::kLock);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.Thread.Sleep"}), WaitKind::kSleep);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"System.Threading.WaitHandle.WaitOneNoCheck"}), WaitKind::kEvent);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Lock.TryEnterSlow", "Shop.Order.Total"}), WaitKind::kLock);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Thread.Sleep"}), WaitKind::kSleep);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.WaitHandle.WaitOneNoCheck"}), WaitKind::kEvent);
 }
 
 TEST(WaitKindTest, NamesOfTheFullStyleAreMethodsToo) {
-  EXPECT_EQ(Kind(SYS_futex, {}, {"void System.Threading.Monitor.Enter(object, ref bool)"}), WaitKind::kMonitor);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"[System.Private.CoreLib]System.Threading.Lock.Enter()"}), WaitKind::kLock);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"Shop.System.Threading.Monitor.Enter"}), WaitKind::kFutex);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"void System.Threading.Monitor.Enter(object, ref bool)"}), WaitKind::kMonitor);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"[System.Private.CoreLib]System.Threading.Lock.Enter()"}), WaitKind::kLock);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.System.Threading.Monitor.Enter"}), WaitKind::kFutex);
 }
 
 TEST(WaitKindTest, ThreadsThatWaitForWorkAreIdle) {
-  EXPECT_EQ(Kind(SYS_futex, {},
-                 {"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
-                  "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
+  EXPECT_EQ(KindOf(SYS_futex, {},
+                   {"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
+                    "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
             WaitKind::kIdle);
-  EXPECT_EQ(Kind(SYS_epoll_pwait, {}, {"System.Net.Sockets.SocketAsyncEngine.EventLoop"}, false), WaitKind::kIdle);
-  EXPECT_EQ(Kind(SYS_futex, {}, {}), WaitKind::kIdle);  // of the runtime itself
+  EXPECT_EQ(KindOf(SYS_epoll_pwait, {}, {"System.Net.Sockets.SocketAsyncEngine.EventLoop"}, false), WaitKind::kIdle);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {}), WaitKind::kIdle);  // of the runtime itself
   // The first call of Monitor.Exit may wake the thread that compiles methods anew.
-  EXPECT_EQ(Kind(SYS_futex, {}, {}, true, false, true), WaitKind::kIdle);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {}, true, false, true), WaitKind::kIdle);
   // The frames that a cut stack does not show may be a method.
   EXPECT_EQ(KindOfWait({.syscall = SYS_futex, .cut = true, .in_runtime = true}), WaitKind::kFutex);
   // A pool worker that waits in somebody's work does not.
-  EXPECT_EQ(Kind(SYS_futex, {},
-                 {"System.Threading.Tasks.Task.Wait", "Shop.Order.Total",
-                  "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
+  EXPECT_EQ(KindOf(SYS_futex, {},
+                   {"System.Threading.Tasks.Task.Wait", "Shop.Order.Total",
+                    "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
             WaitKind::kTaskWait);
 }
 
 TEST(WaitKindTest, WithoutAMethodThatWaitsTheOthersSay) {
-  EXPECT_EQ(Kind(SYS_futex, {}, {"Shop.Order.Total"}), WaitKind::kFutex);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"Shop.Order.Total"}, true, true), WaitKind::kSuspended);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"Shop.Order.Total"}, true, true, true), WaitKind::kMonitor);
-  EXPECT_EQ(Kind(SYS_futex, {}, {"Shop.Order.Total"}, false, true, true), WaitKind::kFutex);  // native code's own
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.Order.Total"}), WaitKind::kFutex);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.Order.Total"}, true, true), WaitKind::kSuspended);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.Order.Total"}, true, true, true), WaitKind::kMonitor);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.Order.Total"}, false, true, true), WaitKind::kFutex);  // native code's own
 }
 
 TEST(WaitKindTest, TheKernelTellsWhatIsRead) {
-  EXPECT_EQ(Kind(SYS_read, {"pipe_read", "vfs_read"}, {}, false), WaitKind::kPipe);
-  EXPECT_EQ(Kind(SYS_read, {"sock_read_iter", "vfs_read"}, {}, false), WaitKind::kSocket);
-  EXPECT_EQ(Kind(SYS_read, {"folio_wait_bit_common", "filemap_read"}, {}, false), WaitKind::kFile);
-  EXPECT_EQ(Kind(SYS_recvmsg, {}, {}, false), WaitKind::kSocket);
-  EXPECT_EQ(Kind(SYS_ppoll, {}, {}, false), WaitKind::kPoll);
-  EXPECT_EQ(Kind(SYS_wait4, {}, {}, false), WaitKind::kChild);
-  EXPECT_EQ(Kind(-1, {"folio_wait_bit_common", "filemap_fault", "handle_mm_fault", "exc_page_fault"}, {}, false),
+  EXPECT_EQ(KindOf(SYS_read, {"pipe_read", "vfs_read"}, {}, false), WaitKind::kPipe);
+  EXPECT_EQ(KindOf(SYS_read, {"sock_read_iter", "vfs_read"}, {}, false), WaitKind::kSocket);
+  EXPECT_EQ(KindOf(SYS_read, {"folio_wait_bit_common", "filemap_read"}, {}, false), WaitKind::kFile);
+  EXPECT_EQ(KindOf(SYS_recvmsg, {}, {}, false), WaitKind::kSocket);
+  EXPECT_EQ(KindOf(SYS_ppoll, {}, {}, false), WaitKind::kPoll);
+  EXPECT_EQ(KindOf(SYS_wait4, {}, {}, false), WaitKind::kChild);
+  EXPECT_EQ(KindOf(-1, {"folio_wait_bit_common", "filemap_fault", "handle_mm_fault", "exc_page_fault"}, {}, false),
             WaitKind::kPageFault);
-  EXPECT_EQ(Kind(-1, {}, {}, false), WaitKind::kOther);
-  EXPECT_EQ(Kind(100'000, {}, {}, false), WaitKind::kOther);
+  EXPECT_EQ(KindOf(-1, {}, {}, false), WaitKind::kOther);
+  EXPECT_EQ(KindOf(100'000, {}, {}, false), WaitKind::kOther);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 class CompilationRateTest : public testing::Test {
  protected:
@@ -17,7 +17,7 @@ class CompilationRateTest : public testing::Test {
     }
   }
 
-  uint64_t now_ns_ = 5'000 * kMs;
+  uint64_t now_ns_ = 5'000 * kMillisecondNs;
   CompilationRate rate_;
 };
 
@@ -43,7 +43,7 @@ TEST_F(CompilationRateTest, CalmSecondsAreItsEndAndSoIsSilence) {
   EXPECT_FALSE(rate_.storm());
   Compile(2000, 4200);
   EXPECT_TRUE(rate_.storm());
-  now_ns_ += 10'000 * kMs;
+  now_ns_ += 10'000 * kMillisecondNs;
   rate_.Note({now_ns_}, 1);
   EXPECT_TRUE(rate_.calm());
   EXPECT_FALSE(rate_.storm());
@@ -51,7 +51,7 @@ TEST_F(CompilationRateTest, CalmSecondsAreItsEndAndSoIsSilence) {
 
 TEST_F(CompilationRateTest, ATimeWithoutProbesIsNoCalm) {
   Compile(2000, 3200);
-  now_ns_ += 4'000 * kMs;
+  now_ns_ += 4'000 * kMillisecondNs;
   rate_.Restart({now_ns_});
   EXPECT_FALSE(rate_.storm());
   EXPECT_FALSE(rate_.calm());
@@ -60,7 +60,7 @@ TEST_F(CompilationRateTest, ATimeWithoutProbesIsNoCalm) {
 }
 
 TEST_F(CompilationRateTest, WhatWasMissedCountsToo) {
-  for (int i = 0; i < 40; ++i) rate_.Note({now_ns_ += 100 * kMs}, 200);
+  for (int i = 0; i < 40; ++i) rate_.Note({now_ns_ += 100 * kMillisecondNs}, 200);
   EXPECT_TRUE(rate_.storm());
 }
 

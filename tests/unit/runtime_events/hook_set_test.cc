@@ -10,18 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
 class ManualClock : public Clock {
  public:
   MonotonicTime Now() const override { return now; }
-  MonotonicTime now{100 * kSecond};
+  MonotonicTime now{100 * kSecondNs};
 };
 
 // Probes are pipes: one that was closed is known by its other end.
@@ -78,7 +78,7 @@ class HookSetTest : public testing::Test {
 };
 
 TEST_F(HookSetTest, HitsCountFromWhenTheLastProbeIsThere) {
-  EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecond}));
+  EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecondNs}));
   ASSERT_TRUE(Plant().ok());
   EXPECT_THAT(There(), ElementsAre(WIRE_HOOK_COMPILED, WIRE_HOOK_COMPILE));
   EXPECT_EQ(set_->complete_since(), clock_.now);
@@ -92,12 +92,12 @@ TEST_F(HookSetTest, HalfASetIsNone) {
   EXPECT_EQ(Plant().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(set_->planted());
   EXPECT_THAT(There(), IsEmpty());
-  EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecond}));
+  EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecondNs}));
 }
 
 TEST_F(HookSetTest, WhatWasHitBeforeItRestsCountsWheneverItArrives) {
   ASSERT_TRUE(Plant().ok());
-  const MonotonicTime detached_at{clock_.now.ns + kSecond};
+  const MonotonicTime detached_at{clock_.now.ns + kSecondNs};
   ASSERT_TRUE(set_->Detach(detached_at));
   EXPECT_TRUE(set_->IsCompleteAt({detached_at.ns - 1}));
   EXPECT_FALSE(set_->IsCompleteAt(detached_at));
@@ -108,7 +108,7 @@ TEST_F(HookSetTest, AtRestNoneIsThereAndThenAllAreBack) {
   ASSERT_TRUE(set_->Detach(clock_.Now()));
   EXPECT_FALSE(set_->Detach(clock_.Now())) << "it does already";
   EXPECT_THAT(There(), IsEmpty());
-  EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecond}));
+  EXPECT_FALSE(set_->IsCompleteAt({1000 * kSecondNs}));
   ASSERT_TRUE(set_->MayReattach());
   const MonotonicTime returns = clock_.now;
   ASSERT_TRUE(set_->Reattach().ok());
@@ -129,7 +129,7 @@ TEST_F(HookSetTest, WhatCouldNotComeBackIsTriedAgain) {
   EXPECT_TRUE(set_->planted());
   EXPECT_THAT(There(), IsEmpty()) << "half of it is none";
   EXPECT_FALSE(set_->MayReattach());
-  clock_.now.ns += 10 * kSecond;
+  clock_.now.ns += 10 * kSecondNs;
   fails_ = WIRE_HOOK_COUNT;
   ASSERT_TRUE(set_->MayReattach());
   EXPECT_TRUE(set_->Reattach().ok());
@@ -143,7 +143,7 @@ TEST_F(HookSetTest, IntoAFileThatWasChangedNothingComesBack) {
   ASSERT_EQ(write(file_->fd.get(), "code", 4), 4);
   EXPECT_EQ(set_->Reattach().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(set_->planted());
-  clock_.now.ns += 1000 * kSecond;
+  clock_.now.ns += 1000 * kSecondNs;
   EXPECT_FALSE(set_->MayReattach());
   EXPECT_FALSE(set_->IsCompleteAt(clock_.now));
   EXPECT_THAT(There(), IsEmpty());

@@ -2,17 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSecond = 1000 * kMs;
 
 // Ten microseconds of hits every millisecond: 1 % of a CPU. Gives the milliseconds in which hits were paid for.
 int PaidFor(ProbeCostBucket& bucket, uint64_t from_ms, int count) {
   int paid_for = 0;
   for (int i = 0; i < count; ++i) {
-    const MonotonicTime now{(from_ms + static_cast<uint64_t>(i)) * kMs};
+    const MonotonicTime now{(from_ms + static_cast<uint64_t>(i)) * kMillisecondNs};
     if (bucket.Exhausted(now)) continue;
     bucket.Spend(now, 10'000);
     ++paid_for;
@@ -38,38 +37,38 @@ TEST(ProbeCostBucketTest, AStormGetsItsShareInLongStretches) {
 
 TEST(ProbeCostBucketTest, WhatIsUsedUpAtOnceHasToComeBackWhole) {
   ProbeCostBucket bucket(0.003, false);
-  bucket.Spend({kSecond}, 12 * kMs);
-  EXPECT_TRUE(bucket.Exhausted({kSecond}));
-  EXPECT_TRUE(bucket.Exhausted({kSecond + 3'999 * kMs}));
-  EXPECT_FALSE(bucket.Exhausted({kSecond + 4'001 * kMs}));
+  bucket.Spend({kSecondNs}, 12 * kMillisecondNs);
+  EXPECT_TRUE(bucket.Exhausted({kSecondNs}));
+  EXPECT_TRUE(bucket.Exhausted({kSecondNs + 3'999 * kMillisecondNs}));
+  EXPECT_FALSE(bucket.Exhausted({kSecondNs + 4'001 * kMillisecondNs}));
 }
 
 TEST(ProbeCostBucketTest, AProcessThatStartsHasMoreOnce) {
   ProbeCostBucket bucket(0.003, true);
   // 84 ms at 10 us a millisecond, and then 12 ms at 7, since some comes back.
   EXPECT_NEAR(PaidFor(bucket, 1, 12'000), 8400 + 1714, 5);
-  EXPECT_TRUE(bucket.Exhausted({12'001 * kMs}));
+  EXPECT_TRUE(bucket.Exhausted({12'001 * kMillisecondNs}));
   EXPECT_NEAR(PaidFor(bucket, 20'000, 3000), 1714, 3);
 }
 
 TEST(ProbeCostBucketTest, WhatIsOwedIsPaidBackAndHasABound) {
   ProbeCostBucket owes(0.003, false);
-  owes.Spend({kSecond}, 36 * kMs);  // of it 24 ms that were not there
-  EXPECT_TRUE(owes.Exhausted({kSecond + 11'990 * kMs}));
-  EXPECT_FALSE(owes.Exhausted({kSecond + 12'010 * kMs}));
+  owes.Spend({kSecondNs}, 36 * kMillisecondNs);  // of it 24 ms that were not there
+  EXPECT_TRUE(owes.Exhausted({kSecondNs + 11'990 * kMillisecondNs}));
+  EXPECT_FALSE(owes.Exhausted({kSecondNs + 12'010 * kMillisecondNs}));
   ProbeCostBucket most(0.003, false);
-  for (int i = 0; i < 100; ++i) most.Spend({kSecond}, kSecond);
-  EXPECT_TRUE(most.Exhausted({kSecond + 19'990 * kMs}));
-  EXPECT_FALSE(most.Exhausted({kSecond + 20'010 * kMs}));
+  for (int i = 0; i < 100; ++i) most.Spend({kSecondNs}, kSecondNs);
+  EXPECT_TRUE(most.Exhausted({kSecondNs + 19'990 * kMillisecondNs}));
+  EXPECT_FALSE(most.Exhausted({kSecondNs + 20'010 * kMillisecondNs}));
 }
 
 TEST(ProbeCostBucketTest, TimesOfTwoProcessorsMayCross) {
   ProbeCostBucket bucket(0.003, false);
-  bucket.Spend({10 * kSecond}, 11 * kMs);
-  bucket.Spend({9 * kSecond}, 0);
-  EXPECT_FALSE(bucket.Exhausted({10 * kSecond}));
-  bucket.Spend({9 * kSecond}, 1 * kMs);
-  EXPECT_TRUE(bucket.Exhausted({10 * kSecond}));
+  bucket.Spend({10 * kSecondNs}, 11 * kMillisecondNs);
+  bucket.Spend({9 * kSecondNs}, 0);
+  EXPECT_FALSE(bucket.Exhausted({10 * kSecondNs}));
+  bucket.Spend({9 * kSecondNs}, 1 * kMillisecondNs);
+  EXPECT_TRUE(bucket.Exhausted({10 * kSecondNs}));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr ProcessKey kKey{41, 7}, kOther{42, 7};
+constexpr ProcessKey kCreator{41, 7}, kOtherCreator{42, 7};
 
 class ThreadCreationWatchTest : public testing::Test {
  protected:
@@ -34,7 +34,7 @@ class ThreadCreationWatchTest : public testing::Test {
   FrameId Native(const char* text) {
     return frames_.Intern(Frame{FrameKind::kNative, NameSource::kElfSymbols, text, "libcoreclr.so", ""});
   }
-  void Create(uint64_t time, uint32_t creator, uint32_t created, bool has_stack = true, ProcessKey key = kKey) {
+  void Create(uint64_t time, uint32_t creator, uint32_t created, bool has_stack = true, ProcessKey key = kCreator) {
     wire_thread thread{};
     thread.header = {sizeof thread, WIRE_THREAD, 0, time};
     thread.tid = creator;
@@ -46,7 +46,7 @@ class ThreadCreationWatchTest : public testing::Test {
     wire_cpu_sample sample{};
     sample.header = {sizeof sample, WIRE_THREAD_STACK, 0, time};
     sample.tid = creator;
-    watch_.HandleStack(kKey, sample, frames);
+    watch_.HandleStack(kCreator, sample, frames);
   }
 
   FrameTable frames_;
@@ -84,7 +84,7 @@ TEST_F(ThreadCreationWatchTest, AStackThatDoesNotComeHoldsUpNothing) {
 
 TEST_F(ThreadCreationWatchTest, AStackThatIsLostIsNotWaitedForWhenItsTimeIsOver) {
   Create(10, 1, 5);
-  Create(11, 2, 6, true, kOther);
+  Create(11, 2, 6, true, kOtherCreator);
   Create(12, 3, 7);
   watch_.Reach({12});
   EXPECT_THAT(told_, UnorderedElementsAre("10 1>5  in ", "11 2>6  in "));

@@ -8,13 +8,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "os/clock.h"
+
 namespace clrsampler {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kStart = 1'700'000'000 * kSecond;
+constexpr uint64_t kStart = 1'700'000'000 * kSecondNs;
 
 class FlightRecorderTest : public testing::Test {
  protected:
@@ -35,15 +36,15 @@ class FlightRecorderTest : public testing::Test {
   static std::shared_ptr<const Window> MakeWindow(uint64_t number, uint64_t pause_ms) {
     auto window = std::make_shared<Window>();
     window->number = number;
-    window->begin_unix_ns = kStart + number * 10 * kSecond;
-    window->end_unix_ns = window->begin_unix_ns + 10 * kSecond;
+    window->begin_unix_ns = kStart + number * 10 * kSecondNs;
+    window->end_unix_ns = window->begin_unix_ns + 10 * kSecondNs;
     WindowProcess process;
     process.pid = 7;
     process.comm = "web";
     window->processes.push_back(process);
     if (pause_ms > 0) {
       WindowPause pause;
-      pause.requested_unix_ns = window->begin_unix_ns + 5 * kSecond;
+      pause.requested_unix_ns = window->begin_unix_ns + 5 * kSecondNs;
       pause.pause_ns = pause_ms * 1'000'000;
       pause.kind = "blocking";
       pause.culprits = {{"Shop.Spin", 9, 5, 1}};
@@ -52,13 +53,13 @@ class FlightRecorderTest : public testing::Test {
     ProfileModelBuilder builder;
     builder.meta().unit = WeightUnit::kNanoseconds;
     builder.meta().start_unix_ns = window->begin_unix_ns;
-    builder.meta().duration_ns = 10 * kSecond;
+    builder.meta().duration_ns = 10 * kSecondNs;
     const NodeIndex node = builder.Node(
         kRootNode,
         builder.Frame({.kind = ModelFrameKind::kJit, .name = builder.String("Window" + std::to_string(number))}));
     const ThreadIndex thread = builder.Thread({7, 8, builder.String("web"), builder.String("worker"), 0});
     for (uint64_t second = 0; second < 10; ++second) {
-      builder.Add({second * kSecond + kSecond / 2, thread, node, SampleState::kNone, 50'000'000});
+      builder.Add({second * kSecondNs + kSecondNs / 2, thread, node, SampleState::kNone, 50'000'000});
     }
     window->cpu = *std::move(builder).Build();
     ProfileModelBuilder allocations;
@@ -90,9 +91,9 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0].trigger, "pause>100ms");
   EXPECT_EQ(list[0].pid, 7u);
-  EXPECT_EQ(list[0].time_unix_ns, kStart + 65 * kSecond);
-  EXPECT_EQ(list[0].from_unix_ns, kStart + 35 * kSecond);
-  EXPECT_EQ(list[0].to_unix_ns, kStart + 95 * kSecond);
+  EXPECT_EQ(list[0].time_unix_ns, kStart + 65 * kSecondNs);
+  EXPECT_EQ(list[0].from_unix_ns, kStart + 35 * kSecondNs);
+  EXPECT_EQ(list[0].to_unix_ns, kStart + 95 * kSecondNs);
   const absl::StatusOr<ProfileModel> model = recorder->Open(list[0].id);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->samples.size(), 60u);  // one a second, each with its time
@@ -143,7 +144,7 @@ TEST_F(FlightRecorderTest, SurvivesARestartAndGivesOnlyWhatItLists) {
 }
 
 TEST_F(FlightRecorderTest, ATriggerIsLimitedAndSoAreTheFiles) {
-  options_.interval_ns = 60 * kSecond;
+  options_.interval_ns = 60 * kSecondNs;
   options_.after_ns = 0;
   options_.max_files = 3;
   auto recorder = Open();
@@ -170,7 +171,7 @@ TEST_F(FlightRecorderTest, WhatWasBeforeTheClockWasSetBackIsNotKept) {
   }
   EXPECT_FALSE(before.expired());
   auto jump = std::const_pointer_cast<Window>(MakeWindow(1, 1));
-  jump->clock_jump_ns = -10'000 * static_cast<int64_t>(kSecond);
+  jump->clock_jump_ns = -10'000 * static_cast<int64_t>(kSecondNs);
   ASSERT_TRUE(recorder->Observe(jump).ok());
   EXPECT_TRUE(before.expired());
 }

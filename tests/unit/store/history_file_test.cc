@@ -20,11 +20,11 @@
 namespace clrsampler {
 namespace {
 
+using test_support::MadeUpHost;
+using test_support::StoreFolder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::MadeUpHost;
 using ::testing::SizeIs;
-using testing::StoreFolder;
 
 constexpr int64_t kVersion = 3;  // that this program writes
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "os/clock.h"
 #include "status/status.h"
 #include "store/history.h"
 #include "store/sqlite.h"
@@ -25,18 +26,18 @@
 namespace clrsampler {
 namespace {
 
+using test_support::MadeUpHost;
+using test_support::StoreFolder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::MadeUpHost;
 using ::testing::Not;
 using ::testing::SizeIs;
-using testing::StoreFolder;
 
-constexpr uint64_t kSecond = 1'000'000'000, kHour = 3600 * kSecond, kDay = 24 * kHour;
-constexpr uint64_t kBegin = 1'790'000'000 * kSecond / kHour * kHour;
+constexpr uint64_t kHourNs = 3600 * kSecondNs, kDayNs = 24 * kHourNs;
+constexpr uint64_t kSurvivalBegin = 1'790'000'000 * kSecondNs / kHourNs * kHourNs;
 const HistorySelection kAll = {.from_unix_ns = 0, .to_unix_ns = ~uint64_t{0}};
 
-testing::MadeUpHostOptions Small(uint32_t seed = 1) {
+test_support::MadeUpHostOptions Small(uint32_t seed = 1) {
   return {.samples = 20, .processes = 12, .methods = 300, .pauses = 5, .compilations = 5, .seed = seed};
 }
 
@@ -53,9 +54,9 @@ std::string IntegrityOf(const std::string& path) {
 TEST(HistorySurvivalTest, KilledAtAnyMomentLosesAtMostTheOpenWindow) {
   StoreFolder folder;
   // Rolled up and forgotten soon, so that it is killed in the middle of these as well.
-  const HistoryLimits limits = {.max_bytes = 4 << 20, .windows_ns = 300 * kSecond, .minutes_ns = kHour};
+  const HistoryLimits limits = {.max_bytes = 4 << 20, .windows_ns = 300 * kSecondNs, .minutes_ns = kHourNs};
   std::mt19937 random(3);
-  uint64_t begin = kBegin, known = 0;
+  uint64_t begin = kSurvivalBegin, known = 0;
   for (int round = 0; round < 20; ++round) {
     int acknowledged[2];
     ASSERT_EQ(pipe2(acknowledged, O_CLOEXEC), 0);
@@ -95,18 +96,18 @@ TEST(HistorySurvivalTest, KilledAtAnyMomentLosesAtMostTheOpenWindow) {
     const absl::StatusOr<HistorySpan> span = history->Span();
     ASSERT_TRUE(span.ok());
     EXPECT_GE(span->newest_unix_ns, known);
-    EXPECT_LE(span->newest_unix_ns, known + 10 * kSecond);
+    EXPECT_LE(span->newest_unix_ns, known + 10 * kSecondNs);
     if (known > 0) {
-      EXPECT_EQ(span->oldest_unix_ns, kBegin);
+      EXPECT_EQ(span->oldest_unix_ns, kSurvivalBegin);
     }
     const absl::StatusOr<ProfileModel> profile = history->Profile(kAll, ProfileView::kCpu);
     ASSERT_TRUE(profile.ok()) << profile.status();
-    const uint64_t windows = (span->newest_unix_ns - std::min(span->newest_unix_ns, kBegin)) / (10 * kSecond);
+    const uint64_t windows = (span->newest_unix_ns - std::min(span->newest_unix_ns, kSurvivalBegin)) / (10 * kSecondNs);
     EXPECT_EQ(profile->total_weight, windows * 20 * 52'631'578) << "each window is there, whole";
     EXPECT_EQ(history->Span()->damaged_parts, 0u);
-    begin = kBegin + windows * 10 * kSecond;
+    begin = kSurvivalBegin + windows * 10 * kSecondNs;
   }
-  EXPECT_GT(known, kBegin);
+  EXPECT_GT(known, kSurvivalBegin);
   EXPECT_THAT(folder.said, IsEmpty());
 }
 
@@ -152,7 +153,7 @@ TEST(HistorySurvivalTest, AFullDiskLosesNothingThatIsThere) {
   {
     const auto history = folder.Open();
     ASSERT_NE(history, nullptr);
-    MadeUpHost host({.samples = 400, .processes = 12, .methods = 2000}, kBegin);
+    MadeUpHost host({.samples = 400, .processes = 12, .methods = 2000}, kSurvivalBegin);
     size_t kept = 0;
     absl::Status status;
     for (; kept < 10'000; ++kept) {
@@ -192,7 +193,7 @@ void AskEverything(History& history) {
   }
   (void)history.Profile({.to_unix_ns = ~uint64_t{0}, .pid = 1001, .thread = "main"}, ProfileView::kCpu);
   (void)history.Timeline(kAll, TimelineBy::kProcess, 50, 5);
-  (void)history.Timeline({.from_unix_ns = kBegin, .to_unix_ns = kBegin + kHour, .thread = "main"},
+  (void)history.Timeline({.from_unix_ns = kSurvivalBegin, .to_unix_ns = kSurvivalBegin + kHourNs, .thread = "main"},
                          TimelineBy::kContainer, 50, 5);
   (void)history.Pauses(kAll, 10);
   (void)history.Methods(kAll, 10);
@@ -205,8 +206,8 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
   {
     StoreFolder folder;
     {
-      const auto history = folder.Open({.windows_ns = 120 * kSecond});
-      MadeUpHost host(Small(), kBegin);
+      const auto history = folder.Open({.windows_ns = 120 * kSecondNs});
+      MadeUpHost host(Small(), kSurvivalBegin);
       for (int i = 0; i < 24; ++i) ASSERT_TRUE(history->Append(host.Next()).ok());
       while (*history->Maintain(host.now_unix_ns())) continue;
     }
@@ -238,7 +239,7 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
     }
     StoreFolder folder;
     std::ofstream(folder.path(), std::ios::binary) << damaged;
-    absl::StatusOr<std::unique_ptr<History>> history = folder.TryOpen({.windows_ns = 120 * kSecond});
+    absl::StatusOr<std::unique_ptr<History>> history = folder.TryOpen({.windows_ns = 120 * kSecondNs});
     if (!history.ok()) {
       // Its first bytes say that it is somebody else's.
       EXPECT_TRUE(absl::IsFailedPrecondition(history.status())) << history.status();
@@ -246,7 +247,7 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
       continue;
     }
     AskEverything(**history);
-    MadeUpHost host(Small(2), kBegin + kHour);
+    MadeUpHost host(Small(2), kSurvivalBegin + kHourNs);
     uint64_t kept = 0;  // since the file was set aside, if it was
     for (int i = 0; i < 3; ++i) {
       size_t before = folder.said.size();
@@ -259,7 +260,8 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
       if (folder.said.size() > before) kept = 0;
     }
     AskEverything(**history);
-    const HistorySelection newest = {.from_unix_ns = kBegin + kHour, .to_unix_ns = kBegin + 2 * kHour};
+    const HistorySelection newest = {.from_unix_ns = kSurvivalBegin + kHourNs,
+                                     .to_unix_ns = kSurvivalBegin + 2 * kHourNs};
     const absl::StatusOr<ProfileModel> profile = (*history)->Profile(newest, ProfileView::kCpu);
     ASSERT_TRUE(profile.ok()) << profile.status();
     EXPECT_EQ(profile->total_weight, kept * 20 * 52'631'578) << "what comes after the damage is kept";
@@ -277,7 +279,7 @@ TEST(HistorySurvivalTest, AnyDamageIsSurvivedAndSaid) {
 TEST(HistorySurvivalTest, DamageThatAQuestionMeetsIsSetAsideByTheWriter) {
   StoreFolder folder;
   const auto history = folder.Open();
-  MadeUpHost host(Small(), kBegin);
+  MadeUpHost host(Small(), kSurvivalBegin);
   for (int i = 0; i < 200; ++i) ASSERT_TRUE(history->Append(host.Next()).ok());
   {
     // All but the first page; what the writer has in its cache it does not see.
@@ -300,8 +302,8 @@ TEST(HistorySurvivalTest, DamageThatAQuestionMeetsIsSetAsideByTheWriter) {
 
 TEST(HistorySurvivalTest, ClocksThatJumpLoseNothing) {
   StoreFolder folder;
-  const auto history = folder.Open({.windows_ns = kHour});
-  MadeUpHost host(Small(), kBegin);
+  const auto history = folder.Open({.windows_ns = kHourNs});
+  MadeUpHost host(Small(), kSurvivalBegin);
   const auto append = [&](int windows) {
     for (int i = 0; i < windows; ++i) {
       ASSERT_TRUE(history->Append(host.Next()).ok());
@@ -311,20 +313,21 @@ TEST(HistorySurvivalTest, ClocksThatJumpLoseNothing) {
   };
   const auto weight = [&] { return history->Profile(kAll, ProfileView::kCpu)->total_weight / 52'631'578 / 20; };
   append(50);
-  host.SkipTo(kBegin + 3000 * kDay);  // a clock that is wrong for a moment
+  host.SkipTo(kSurvivalBegin + 3000 * kDayNs);  // a clock that is wrong for a moment
   append(20);
   EXPECT_EQ(weight(), 70u) << "nothing is too old by a clock that nobody believes yet";
-  host.SkipTo(kBegin + 300 * kSecond);  // and right again: these overlap
+  host.SkipTo(kSurvivalBegin + 300 * kSecondNs);  // and right again: these overlap
   append(50);
   EXPECT_EQ(weight(), 120u);
-  EXPECT_EQ(history->Profile({.from_unix_ns = kBegin + 300 * kSecond, .to_unix_ns = kBegin + 500 * kSecond},
+  EXPECT_EQ(history->Profile({.from_unix_ns = kSurvivalBegin + 300 * kSecondNs,
+                              .to_unix_ns = kSurvivalBegin + 500 * kSecondNs},
                              ProfileView::kCpu)
                     ->total_weight /
                 52'631'578 / 20,
             40u)
       << "both times";
-  const absl::StatusOr<Timeline> timeline =
-      history->Timeline({.from_unix_ns = kBegin, .to_unix_ns = kBegin + 800 * kSecond}, TimelineBy::kProcess, 80, 100);
+  const absl::StatusOr<Timeline> timeline = history->Timeline(
+      {.from_unix_ns = kSurvivalBegin, .to_unix_ns = kSurvivalBegin + 800 * kSecondNs}, TimelineBy::kProcess, 80, 100);
   ASSERT_TRUE(timeline.ok());
   double cores = 0;
   for (const TimelineSeries& series : timeline->series) cores += series.cores[40];

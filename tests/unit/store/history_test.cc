@@ -12,22 +12,23 @@
 #include <thread>
 #include <vector>
 
+#include "os/clock.h"
 #include "unit/store/made_up_host.h"
 #include "unit/store/store_folder.h"
 
 namespace clrsampler {
 namespace {
 
+using test_support::MadeUpHost;
+using test_support::StoreFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::MadeUpHost;
 using ::testing::SizeIs;
-using testing::StoreFolder;
 
-constexpr uint64_t kSecond = 1'000'000'000, kHour = 3600 * kSecond, kDay = 24 * kHour;
-constexpr uint64_t kBegin = 1'790'000'000 * kSecond / kHour * kHour;  // of an hour
+constexpr uint64_t kHour = 3600 * kSecondNs, kDay = 24 * kHour;
+constexpr uint64_t kBegin = 1'790'000'000 * kSecondNs / kHour * kHour;  // of an hour
 
 // Folded stacks and their weights: what a profile says, whatever its numbers are.
 std::map<std::string, uint64_t> Stacks(const ProfileModel& model) {
@@ -84,7 +85,7 @@ TEST_F(HistoryTest, SaysWhatTheDictionaryTakes) {
   Fill(*history, 1);
   const uint64_t first = history->Span()->dictionary_bytes;
   EXPECT_GT(first, 100u);
-  Fill(*history, 1, kBegin + 60 * kSecond);
+  Fill(*history, 1, kBegin + 60 * kSecondNs);
   EXPECT_LT(history->Span()->dictionary_bytes, 2 * first) << "names that are known already take nothing";
 }
 
@@ -113,7 +114,7 @@ TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
     EXPECT_EQ(model->meta.view, view);
     EXPECT_EQ(model->meta.unit, view == ProfileView::kAllocations ? WeightUnit::kBytes : WeightUnit::kNanoseconds);
     EXPECT_EQ(model->meta.start_unix_ns, windows.front().begin_unix_ns);
-    EXPECT_EQ(model->meta.duration_ns, 7 * 10 * kSecond);
+    EXPECT_EQ(model->meta.duration_ns, 7 * 10 * kSecondNs);
     EXPECT_TRUE(model->meta.whole_host);
   }
 }
@@ -204,7 +205,7 @@ TEST_F(HistoryTest, RollUpsKeepAllSums) {
   const std::vector<Window> windows = Fill(*history, 400, kBegin, 10);
   const Sums before = SumsOf(*history);
   EXPECT_EQ(before.taken, 400 * 10u);
-  EXPECT_EQ(before.covered_ns, 400 * 10 * kSecond);
+  EXPECT_EQ(before.covered_ns, 400 * 10 * kSecondNs);
   EXPECT_EQ(before.pauses, 400 * 6u);
   EXPECT_EQ(before.compilations, 400 * 4u);
   EXPECT_EQ(history->Span()->windows, 400u);
@@ -251,7 +252,7 @@ TEST_F(HistoryTest, TheLimitOfBytesHoldsAndTheOldestGoesFirst) {
   EXPECT_EQ(span.newest_unix_ns, host.now_unix_ns());
   EXPECT_LT(span.windows, 250u);
   EXPECT_GT(span.windows, 50u);
-  EXPECT_EQ(span.newest_unix_ns - span.oldest_unix_ns, span.windows * 10 * kSecond) << "no gap";
+  EXPECT_EQ(span.newest_unix_ns - span.oldest_unix_ns, span.windows * 10 * kSecondNs) << "no gap";
   EXPECT_EQ(history->Profile(All(), ProfileView::kCpu)->total_weight, span.windows * 100 * 52'631'578);
 }
 
@@ -265,7 +266,7 @@ TEST_F(HistoryTest, ASmallerLimitShrinksTheFile) {
   constexpr uint64_t kLimit = 1 << 20;
   ASSERT_GT(before, 2 * kLimit);
   const auto history = folder_.Open({.max_bytes = kLimit});
-  Maintain(*history, kBegin + 2500 * kSecond);
+  Maintain(*history, kBegin + 2500 * kSecondNs);
   EXPECT_LE(folder_.bytes(), kLimit);
   EXPECT_GT(history->Span()->windows, 10u);
 }
@@ -291,11 +292,11 @@ TEST_F(HistoryTest, TheLimitOfAgeHolds) {
 TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   const auto history = folder_.Open();
   const std::vector<Window> windows = Fill(*history, 60);
-  const HistorySelection ten_minutes = {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 600 * kSecond};
+  const HistorySelection ten_minutes = {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 600 * kSecondNs};
   const absl::StatusOr<Timeline> line = history->Timeline(ten_minutes, TimelineBy::kProcess, 30, 100);
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->begin_unix_ns, kBegin);
-  EXPECT_EQ(line->step_ns, 20 * kSecond);
+  EXPECT_EQ(line->step_ns, 20 * kSecondNs);
   EXPECT_EQ(line->steps, 30u);
   EXPECT_EQ(std::count(line->covered.begin(), line->covered.end(), true), 30);
   ASSERT_THAT(line->series, SizeIs(12));
@@ -369,7 +370,7 @@ TEST_F(HistoryTest, LanesHaveTheTimeOfEachThreadAndStayAfterARestart) {
     windows = Fill(*history, 60);
   }
   const auto history = folder_.Open();
-  const HistorySelection ten_minutes = {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 600 * kSecond};
+  const HistorySelection ten_minutes = {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 600 * kSecondNs};
   const absl::StatusOr<HistoryLanes> lanes = history->Lanes(ten_minutes, {.max_steps = 60, .max_threads = 10});
   ASSERT_TRUE(lanes.ok()) << lanes.status();
   EXPECT_EQ(lanes->steps, 60u);
@@ -407,19 +408,19 @@ TEST_F(HistoryTest, ALineIsOneProcessAcrossRestarts) {
     ASSERT_TRUE(history.Append(window).ok());
     now = window.end_unix_ns;
   };
-  append(*folder_.Open(), 7 * kSecond);
+  append(*folder_.Open(), 7 * kSecondNs);
   const auto history = folder_.Open();
-  append(*history, 7 * kSecond);
+  append(*history, 7 * kSecondNs);
   EXPECT_THAT(history->Timeline(All(), TimelineBy::kProcess, 10, 10)->series, SizeIs(1));
-  append(*history, 9 * kSecond);  // its number has another owner now
+  append(*history, 9 * kSecondNs);  // its number has another owner now
   EXPECT_THAT(history->Timeline(All(), TimelineBy::kProcess, 10, 10)->series, SizeIs(2));
 }
 
 TEST_F(HistoryTest, ATimelineShowsWhereNothingIsKnown) {
   const auto history = folder_.Open();
-  Fill(*history, 6, kBegin + 60 * kSecond);
-  const absl::StatusOr<Timeline> line =
-      history->Timeline({.from_unix_ns = kBegin, .to_unix_ns = kBegin + 180 * kSecond}, TimelineBy::kProcess, 100, 100);
+  Fill(*history, 6, kBegin + 60 * kSecondNs);
+  const absl::StatusOr<Timeline> line = history->Timeline(
+      {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 180 * kSecondNs}, TimelineBy::kProcess, 100, 100);
   ASSERT_EQ(line->steps, 18u);
   for (size_t i = 0; i < 18; ++i) EXPECT_EQ(line->covered[i], i >= 6 && i < 12) << i;
   // All time: what there is.
@@ -488,7 +489,7 @@ TEST_F(HistoryTest, QuestionsEndWhenTheyAreTold) {
 }
 
 TEST_F(HistoryTest, QuestionsAndWindowsAtTheSameTime) {
-  const auto history = folder_.Open({.max_bytes = 2 << 20, .windows_ns = 200 * kSecond, .minutes_ns = kHour});
+  const auto history = folder_.Open({.max_bytes = 2 << 20, .windows_ns = 200 * kSecondNs, .minutes_ns = kHour});
   std::atomic<bool> done = false;
   std::atomic<int> answers = 0;
   std::vector<std::thread> askers;

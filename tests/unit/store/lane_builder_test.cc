@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "os/clock.h"
 #include "store/lane_nodes.h"
 
 namespace clrsampler {
@@ -15,21 +16,21 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-constexpr uint64_t kSecond = 1'000'000'000, kBegin = 1000 * kSecond;
+constexpr uint64_t kLanesBegin = 1000 * kSecondNs;
 
 TEST(LaneBuilderTest, TheLargestThreadsHaveLanesAndTheOthersOne) {
-  LaneBuilder builder(kBegin, 10 * kSecond, 3);
+  LaneBuilder builder(kLanesBegin, 10 * kSecondNs, 3);
   std::vector<uint32_t> threads;
   for (uint32_t tid = 1; tid <= 4; ++tid) {
     threads.push_back(builder.Thread({.pid = 7, .tid = tid, .comm = "shop", .name = "worker"}, 5));
-    builder.Rank(threads.back(), tid * kSecond);
+    builder.Rank(threads.back(), tid * kSecondNs);
   }
   EXPECT_EQ(builder.Thread({.pid = 7, .tid = 1, .comm = "shop", .name = "worker"}, 5), threads[0]);
   EXPECT_NE(builder.Thread({.pid = 7, .tid = 1, .comm = "shop", .name = "worker"}, 6), threads[0]) << "of another one";
   builder.Choose(2);
-  builder.Cover(kBegin, kBegin + 10 * kSecond);
+  builder.Cover(kLanesBegin, kLanesBegin + 10 * kSecondNs);
   for (uint32_t tid = 1; tid <= 4; ++tid) {
-    builder.Fill(threads[tid - 1], LaneCategory::kManaged, kBegin, kBegin + 10 * kSecond, tid * kSecond);
+    builder.Fill(threads[tid - 1], LaneCategory::kManaged, kLanesBegin, kLanesBegin + 10 * kSecondNs, tid * kSecondNs);
   }
   const HistoryLanes lanes = std::move(builder).Build();
   EXPECT_THAT(lanes.covered, ElementsAre(true, false, false));
@@ -37,19 +38,19 @@ TEST(LaneBuilderTest, TheLargestThreadsHaveLanesAndTheOthersOne) {
   EXPECT_EQ(lanes.threads[0].tid, 4u);
   EXPECT_EQ(lanes.threads[1].tid, 3u);
   EXPECT_EQ(lanes.threads[2].pid, 0u);
-  EXPECT_EQ(lanes.threads[2].total_ns, 3 * kSecond);
+  EXPECT_EQ(lanes.threads[2].total_ns, 3 * kSecondNs);
   EXPECT_EQ(lanes.others, 2u);
   ASSERT_THAT(lanes.lanes, SizeIs(3));
-  EXPECT_THAT(lanes.lanes[2].values, ElementsAre(Pair(0u, 3 * kSecond)));
+  EXPECT_THAT(lanes.lanes[2].values, ElementsAre(Pair(0u, 3 * kSecondNs)));
 }
 
 TEST(LaneBuilderTest, WhatLiesInTwoStepsIsInEachByItsPart) {
-  LaneBuilder builder(kBegin, 10 * kSecond, 2);
+  LaneBuilder builder(kLanesBegin, 10 * kSecondNs, 2);
   const uint32_t thread = builder.Thread({.pid = 7, .tid = 1}, 0);
   builder.Rank(thread, 1001);
   builder.Choose(5);
-  builder.Fill(thread, LaneCategory::kKernel, kBegin + 7 * kSecond, kBegin + 17 * kSecond, 1001);
-  builder.Fill(thread, LaneCategory::kIdle, kBegin - 5 * kSecond, kBegin + 5 * kSecond, 100);
+  builder.Fill(thread, LaneCategory::kKernel, kLanesBegin + 7 * kSecondNs, kLanesBegin + 17 * kSecondNs, 1001);
+  builder.Fill(thread, LaneCategory::kIdle, kLanesBegin - 5 * kSecondNs, kLanesBegin + 5 * kSecondNs, 100);
   const HistoryLanes lanes = std::move(builder).Build();
   ASSERT_THAT(lanes.lanes, SizeIs(2));
   EXPECT_EQ(lanes.lanes[0].state, LaneCategory::kKernel);

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "profile/window.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 struct MadeUpHostOptions {
   size_t samples = 400;  // a window
@@ -257,6 +257,6 @@ class MadeUpHost {
   const ProfileModelBuilder* frames_of_ = nullptr;
 };
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_STORE_MADE_UP_HOST_H_

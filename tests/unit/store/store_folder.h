@@ -12,7 +12,7 @@
 
 #include "store/history.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 class StoreFolder {
  public:
@@ -56,6 +56,6 @@ class StoreFolder {
   std::string folder_;
 };
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_STORE_STORE_FOLDER_H_

@@ -16,9 +16,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kUnknownBuild =
-    "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
-
 // The parts of the search that know a machine's code.
 struct Scan {
   bool (*may_report)(std::span<const std::byte>);
@@ -32,7 +29,7 @@ Scan ScanOf(ElfMachine machine) {
 }
 
 // Where one report stands.
-struct Report {
+struct FoundReport {
   FunctionIndex function = 0;
   uint64_t offset = 0;  // from the function's first byte
   bool inlined = false;
@@ -42,7 +39,7 @@ struct Report {
 
 struct Found {
   std::vector<VirtualAddress> called;
-  std::vector<Report> inlined;
+  std::vector<FoundReport> inlined;
   size_t unknown = 0, resets = 0;
 };
 
@@ -66,10 +63,10 @@ Found SearchAll(const ImageCode& code, const Scan& scan) {
   return found;
 }
 
-std::vector<Report> Functions(const ImageCode& code, const Scan& scan, std::vector<VirtualAddress> called) {
+std::vector<FoundReport> Functions(const ImageCode& code, const Scan& scan, std::vector<VirtualAddress> called) {
   std::sort(called.begin(), called.end(), [](auto a, auto b) { return a.value < b.value; });
   called.erase(std::unique(called.begin(), called.end()), called.end());
-  std::vector<Report> reports;
+  std::vector<FoundReport> reports;
   for (const VirtualAddress address : called) {
     const std::optional<FunctionIndex> function = code.functions().StartingAt(address);
     const auto facts = function ? scan.facts_of(code.Code(*function)) : std::nullopt;
@@ -82,14 +79,14 @@ std::vector<Report> Functions(const ImageCode& code, const Scan& scan, std::vect
 
 // The workstation collector's, and the server collector's, which has several heaps. All runtimes hold both: with one
 // alone a process that uses the other would seem to allocate nothing.
-bool AreOneForEachCollector(const std::vector<Report>& functions) {
+bool AreOneForEachCollector(const std::vector<FoundReport>& functions) {
   return functions.size() == 2 && functions[0].facts.of_one_heap != functions[1].facts.of_one_heap;
 }
 
-absl::StatusOr<std::vector<Report>> FindReports(const ImageCode& code) {
+absl::StatusOr<std::vector<FoundReport>> FindReports(const ImageCode& code) {
   const Scan scan = ScanOf(code.image().machine());
   Found found = SearchAll(code, scan);
-  std::vector<Report> functions = Functions(code, scan, std::move(found.called));
+  std::vector<FoundReport> functions = Functions(code, scan, std::move(found.called));
   if (found.inlined.empty() && found.unknown == 0) {
     if (functions.empty()) return absl::NotFoundError("nothing reports a sum above 100 KB to the event sink");
     if (!AreOneForEachCollector(functions)) {
@@ -113,7 +110,7 @@ absl::StatusOr<std::vector<Report>> FindReports(const ImageCode& code) {
 }
 
 // The last check, through which every address goes.
-absl::StatusOr<AllocationPoint> PointOf(const ImageCode& code, const Report& report) {
+absl::StatusOr<AllocationPoint> PointOf(const ImageCode& code, const FoundReport& report) {
   AllocationPoint point{.address = {code.Start(report.function).value + report.offset},
                         .offset = {code.functions().Offset(report.function).value + report.offset},
                         .inlined = report.inlined,
@@ -138,9 +135,9 @@ absl::StatusOr<std::vector<AllocationPoint>> Locate(const ElfImage& runtime) {
   }
   const absl::StatusOr<ImageCode> code = ImageCode::Read(runtime);
   if (!code.ok()) return Annotate(code.status(), "the runtime's functions can't be told");
-  ASSIGN_OR_RETURN(const std::vector<Report> reports, FindReports(*code));
+  ASSIGN_OR_RETURN(const std::vector<FoundReport> reports, FindReports(*code));
   std::vector<AllocationPoint> points;
-  for (const Report& report : reports) {
+  for (const FoundReport& report : reports) {
     ASSIGN_OR_RETURN(AllocationPoint point, PointOf(*code, report));
     points.push_back(std::move(point));
   }

@@ -13,17 +13,14 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kUnknownBuild =
-    "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
-
-struct Found {
+struct FoundThrow {
   FunctionIndex function = 0;
   ExceptionForm form = ExceptionForm::kFrameIterator;
   std::string evidence;
 };
 
 // kNotFound: the runtime has no such entry points.
-absl::StatusOr<Found> FindEntryPoint(const ElfImage& runtime, const ImageCode& code) {
+absl::StatusOr<FoundThrow> FindEntryPoint(const ElfImage& runtime, const ImageCode& code) {
   const absl::StatusOr<RuntimeFunctions> functions = RuntimeFunctions::Read(runtime);
   if (!functions.ok()) return Annotate(functions.status(), "the runtime's entry points can't be told");
   const RuntimeFunction* init = nullptr;
@@ -36,21 +33,21 @@ absl::StatusOr<Found> FindEntryPoint(const ElfImage& runtime, const ImageCode& c
   if (init == nullptr || next == nullptr) return absl::NotFoundError("no entry point is called SfiInit");
   const std::optional<FunctionIndex> function = code.functions().StartingAt(init->start);
   if (!function) return absl::FailedPreconditionError("no function begins at the entry point SfiInit");
-  return Found{*function, ExceptionForm::kFrameIterator, "the runtime's table of entry points calls it SfiInit"};
+  return FoundThrow{*function, ExceptionForm::kFrameIterator, "the runtime's table of entry points calls it SfiInit"};
 }
 
-absl::StatusOr<Found> FindReport(const ImageCode& code) {
+absl::StatusOr<FoundThrow> FindReport(const ImageCode& code) {
   if (code.image().machine() != ElfMachine::kX64) {
     return absl::NotFoundError("no entry point is called SfiInit, and the code of .NET 8 is known on x64 only");
   }
-  std::optional<Found> found;
+  std::optional<FoundThrow> found;
   for (FunctionIndex function = 0; function < code.functions().size(); ++function) {
     const auto reader = x64::ObjectReaderOfReport(code.Code(function), code.Start(function));
     const auto callee = reader ? code.functions().StartingAt(*reader) : std::nullopt;
     if (!callee || !x64::ReadsObjectOfTracker(code.Code(*callee))) continue;
     if (found) return absl::FailedPreconditionError("more than one function reports exceptions");
-    found = Found{function, ExceptionForm::kEvent,
-                  "it tests the keywords of exceptions, and asks the thread's tracker for the object"};
+    found = FoundThrow{function, ExceptionForm::kEvent,
+                       "it tests the keywords of exceptions, and asks the thread's tracker for the object"};
   }
   if (!found) return absl::NotFoundError("nothing tests the keywords of exceptions and asks for the object");
   return *std::move(found);
@@ -63,7 +60,7 @@ absl::StatusOr<ExceptionPoint> Locate(const ElfImage& runtime) {
   }
   const absl::StatusOr<ImageCode> code = ImageCode::Read(runtime);
   if (!code.ok()) return Annotate(code.status(), "the runtime's functions can't be told");
-  absl::StatusOr<Found> found = FindEntryPoint(runtime, *code);
+  absl::StatusOr<FoundThrow> found = FindEntryPoint(runtime, *code);
   if (absl::IsNotFound(found.status())) found = FindReport(*code);
   if (!found.ok()) return found.status();
   ExceptionPoint point{.address = code->Start(found->function),

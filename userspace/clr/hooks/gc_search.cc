@@ -9,13 +9,13 @@
 #include "absl/strings/string_view.h"
 #include "clr/hooks/code_scan_arm64.h"
 #include "clr/hooks/code_scan_x64.h"
+#include "clr/hooks/image_code.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSlotBytes = sizeof(uint64_t);
-constexpr size_t kMinSlots = 45;
+constexpr size_t kMinGcSlots = 45;
 // GCToEEInterface::SuspendEE has 0x33 bytes. Larger functions that suspend, among them the virtual ones of another
 // table of 19 functions, do so as a part of something else.
 constexpr size_t kMaxWrapperBytes = 0x60;
@@ -61,14 +61,14 @@ std::vector<FunctionIndex> Wrappers(const ImageCode& code, FunctionIndex functio
   return wrappers;
 }
 
-struct Table {
+struct GcTable {
   VirtualAddress at;
   size_t slots = 0;
 };
 
-absl::StatusOr<Table> FindTable(const ImageCode& code, FunctionIndex suspend_ee, FunctionIndex restart_ee) {
+absl::StatusOr<GcTable> FindTable(const ImageCode& code, FunctionIndex suspend_ee, FunctionIndex restart_ee) {
   const std::vector<FunctionIndex> suspends = Wrappers(code, suspend_ee), restarts = Wrappers(code, restart_ee);
-  std::optional<Table> found;
+  std::optional<GcTable> found;
   for (const RelativeRelocation& row : code.relocations().all()) {
     const auto first = code.functions().StartingAt(row.target);
     if (!first || !Contains(suspends, *first)) continue;
@@ -78,15 +78,15 @@ absl::StatusOr<Table> FindTable(const ImageCode& code, FunctionIndex suspend_ee,
     // each run of slots is counted once.
     if (code.FunctionInSlot({row.slot.value - kSlotBytes})) continue;
     const size_t slots = code.TableSlots(row.slot);
-    if (slots < kMinSlots) continue;
+    if (slots < kMinGcSlots) continue;
     if (found) {
       return absl::FailedPreconditionError(absl::StrCat("two tables look like the collector's callbacks: at ",
                                                         AddressText(found->at), " and ", AddressText(row.slot)));
     }
-    found = Table{row.slot, slots};
+    found = GcTable{row.slot, slots};
   }
   if (!found) {
-    return absl::NotFoundError(absl::StrCat("no table of ", kMinSlots,
+    return absl::NotFoundError(absl::StrCat("no table of ", kMinGcSlots,
                                             " functions or more begins with two that lead to SuspendEE and RestartEE"));
   }
   return *found;
@@ -184,9 +184,9 @@ absl::StatusOr<FunctionIndex> TargetOfThunk(const ImageCode& code, FunctionIndex
 }  // namespace
 
 absl::StatusOr<GcCallbacks> FindGcCallbacks(const ImageCode& code, FunctionIndex suspend_ee, FunctionIndex restart_ee) {
-  ASSIGN_OR_RETURN(const Table table, FindTable(code, suspend_ee, restart_ee));
+  ASSIGN_OR_RETURN(const GcTable table, FindTable(code, suspend_ee, restart_ee));
   const auto in_slot = [&](const Slot& slot) {
-    return *code.FunctionInSlot({table.at.value + slot.index * kSlotBytes});  // there are kMinSlots
+    return *code.FunctionInSlot({table.at.value + slot.index * kSlotBytes});  // there are kMinGcSlots
   };
   const bool thunks = code.JumpThunkOf(*code.FunctionInSlot(table.at)).has_value();
   const auto static_function = [&](const Slot& slot) {

@@ -18,8 +18,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kUnknownBuild =
-    "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
 constexpr absl::string_view kKeepDebugFile = "keep the .dbg file that dotnet publish writes beside the program";
 constexpr absl::string_view kWholeImage = "the file is damaged or is no .NET runtime; install it again";
 
@@ -30,10 +28,10 @@ struct Candidate {
   std::string evidence;
   bool proven_by_code = false;
 };
-using Candidates = absl::StatusOr<std::vector<Candidate>>;
+using FoundCandidates = absl::StatusOr<std::vector<Candidate>>;
 
 // Names by the Itanium C++ ABI. Debug files of NativeAOT programs have those of GCToEEInterface.
-constexpr absl::string_view kNames[] = {
+constexpr absl::string_view kHookNames[] = {
     "_ZN6CILJit13compileMethodEP11ICorJitInfoP19CORINFO_METHOD_INFOjPPhPj",
     "_ZN13ThreadSuspend9SuspendEEENS_14SUSPEND_REASONE",
     "_ZN13ThreadSuspend9RestartEEEii",
@@ -67,7 +65,7 @@ class NamedFunctions {
  public:
   NamedFunctions(const ImageCode& code, const absl::StatusOr<ImageSymbols>& symbols) : code_(code) {
     if (symbols.ok()) {
-      found_ = FindFunctionsByName(code, symbols->table, kNames);
+      found_ = FindFunctionsByName(code, symbols->table, kHookNames);
     } else {
       found_ = symbols.status();
     }
@@ -75,7 +73,7 @@ class NamedFunctions {
 
   // Several names stand for one hook, and the first one is needed. A function that only jumps to the one before it is
   // left out: every call of it comes by there.
-  Candidates Find(std::initializer_list<Name> names) const {
+  FoundCandidates Find(std::initializer_list<Name> names) const {
     if (!found_.ok()) return found_.status();
     std::vector<Candidate> candidates;
     for (const Name name : names) {
@@ -83,12 +81,13 @@ class NamedFunctions {
       if (!found.ok()) return found.status();
       const bool first = candidates.empty();
       if (!*found) {
-        if (first) return absl::NotFoundError(absl::StrCat("there is no symbol ", kNames[name]));
+        if (first) return absl::NotFoundError(absl::StrCat("there is no symbol ", kHookNames[name]));
         continue;
       }
       const auto thunk = code_.JumpThunkOf(**found);
       if (!first && thunk && thunk->target == candidates.front().function) continue;
-      candidates.push_back({**found, static_cast<uint8_t>(first ? 0 : 1), absl::StrCat("the symbol ", kNames[name])});
+      candidates.push_back(
+          {**found, static_cast<uint8_t>(first ? 0 : 1), absl::StrCat("the symbol ", kHookNames[name])});
     }
     return candidates;
   }
@@ -100,7 +99,7 @@ class NamedFunctions {
 
 // The result of both ways together. Symbols may be absent, and code may be arranged in an unknown way where there are
 // symbols. A contradiction refuses the hook.
-Candidates Agreed(const ImageCode& code, Candidates by_symbols, const Candidates& by_structure) {
+FoundCandidates Agreed(const ImageCode& code, FoundCandidates by_symbols, const FoundCandidates& by_structure) {
   if (absl::IsNotFound(by_symbols.status())) return by_structure;
   if (!by_symbols.ok() || !by_structure.ok()) return by_symbols;
   const auto text = [&](const std::vector<Candidate>& candidates) {
@@ -125,7 +124,7 @@ Candidates Agreed(const ImageCode& code, Candidates by_symbols, const Candidates
       absl::StrCat("symbols lead to ", text(*by_symbols), ", but the code to ", text(*by_structure)));
 }
 
-Candidates OneCandidate(const absl::StatusOr<FoundFunction>& found) {
+FoundCandidates OneCandidate(const absl::StatusOr<FoundFunction>& found) {
   if (!found.ok()) return found.status();
   return std::vector<Candidate>{{found->function, 0, found->evidence, /*proven_by_code=*/true}};
 }
@@ -155,7 +154,7 @@ absl::StatusOr<HookPoint> CheckedPoint(const ImageCode& code, HookKind kind, Hoo
   return point;
 }
 
-HookPoints CheckedPoints(const ImageCode& code, HookKind kind, HookImage image, const Candidates& candidates) {
+HookPoints CheckedPoints(const ImageCode& code, HookKind kind, HookImage image, const FoundCandidates& candidates) {
   if (!candidates.ok()) return candidates.status();
   std::vector<HookPoint> points;
   for (const Candidate& candidate : *candidates) {
@@ -256,7 +255,7 @@ class Locator {
     if (!At(HookKind::kDiagGcEnd).ok()) return;
     std::vector<FunctionIndex> do_post_gc;
     for (const Name name : {kWorkstationPostGcName, kServerPostGcName}) {  // programs have one or both
-      const Candidates found = names.Find({name});
+      const FoundCandidates found = names.Find({name});
       if (found.ok()) do_post_gc.push_back(found->front().function);
     }
     LocateSettings(code, names, do_post_gc, std::nullopt);
@@ -273,7 +272,7 @@ class Locator {
 
   void LocateCollections(const ImageCode& code, const NamedFunctions& names) {
     const absl::StatusOr<GcCallbacks> callbacks = CallbacksOf(code);
-    const auto candidates = [&](const std::vector<GcCallback> GcCallbacks::*which) -> Candidates {
+    const auto candidates = [&](const std::vector<GcCallback> GcCallbacks::*which) -> FoundCandidates {
       if (!callbacks.ok()) return callbacks.status();
       std::vector<Candidate> result;
       for (const GcCallback& one : (*callbacks).*which) {
@@ -293,7 +292,7 @@ class Locator {
 
   void LocateSettings(const ImageCode& code, const NamedFunctions& names, const std::vector<FunctionIndex>& do_post_gc,
                       std::optional<FunctionIndex> gc_done) {
-    const Candidates named = names.Find({kGcDoneName});
+    const FoundCandidates named = names.Find({kGcDoneName});
     if (!gc_done && named.ok()) gc_done = named->front().function;
     if (gc_done) {
       hooks_.gc_settings = FindGcSettings(code, do_post_gc, *gc_done, FunctionOf(code, HookKind::kDiagGcEnd));
@@ -316,7 +315,7 @@ class Locator {
   void LocateCompiler(const ImageCode& code, const NamedFunctions& names, HookImage image) {
     const absl::StatusOr<JitCompiler> compiler = FindJitCompiler(code, image == HookImage::kJit);
     if (compiler.ok()) hooks_.jit_interface = compiler->guid;
-    const auto by_structure = [&]() -> Candidates {
+    const auto by_structure = [&]() -> FoundCandidates {
       if (!compiler.ok()) return compiler.status();
       return std::vector<Candidate>{{compiler->compile_method, 0, compiler->evidence, /*proven_by_code=*/true}};
     };
@@ -334,7 +333,7 @@ class Locator {
                      .form = site.form};
   }
 
-  void Put(const ImageCode& code, HookKind kind, const Candidates& by_symbols, const Candidates& by_structure,
+  void Put(const ImageCode& code, HookKind kind, const FoundCandidates& by_symbols, const FoundCandidates& by_structure,
            HookImage image = HookImage::kRuntime) {
     At(kind) = CheckedPoints(code, kind, image, Agreed(code, by_symbols, by_structure));
     if (!At(kind).ok()) At(kind) = WithHint(At(kind).status(), kUnknownBuild);

@@ -8,11 +8,6 @@
 #include "status/status.h"
 
 namespace clrsampler {
-namespace {
-
-constexpr uint64_t kSlotBytes = sizeof(uint64_t);
-
-}  // namespace
 
 std::string AddressText(VirtualAddress address) { return absl::StrCat("0x", absl::Hex(address.value)); }
 

@@ -14,12 +14,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "clr/hooks/code_reference.h"
 #include "clr/hooks/function_table.h"
 #include "formats/elf/elf_image.h"
 #include "formats/elf/relative_relocations.h"
 
 namespace clrsampler {
+
+inline constexpr uint64_t kSlotBytes = sizeof(uint64_t);  // of a table of functions
+
+// The hint where a search found nothing.
+inline constexpr absl::string_view kUnknownBuild =
+    "this build of .NET is arranged in another way than those that are known; docs/hooks.md says what is looked for";
 
 using FunctionIndex = uint32_t;
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "clr/hooks/image_code.h"
 #include "clr/runtime_generations.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_exports.h"
@@ -14,9 +15,8 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSlotBytes = sizeof(uint64_t);
 constexpr uint64_t kVersionSlot = 2;  // getVersionIdentifier
-constexpr size_t kMinSlots = 4;
+constexpr size_t kMinJitSlots = 4;
 constexpr size_t kGuidBytes = 16;
 // compileMethod has 0xb4 bytes on x64 (0xbb in 11.0.0) and 0xc4 on arm64; destructors and getters are far smaller.
 constexpr size_t kMinCompileMethodBytes = 65;
@@ -32,19 +32,19 @@ std::string GuidText(std::span<const std::byte> bytes) {
 }
 
 // The table whose third function copies a GUID; nullopt: this is none.
-struct Table {
+struct JitTable {
   VirtualAddress at;
   FunctionIndex compile_method = 0;
   size_t slots = 0;
   std::string guid;
 };
 
-std::optional<Table> TableAt(const ImageCode& code, VirtualAddress at) {
+std::optional<JitTable> TableAt(const ImageCode& code, VirtualAddress at) {
   // A run of slots begins here. The word before it holds no function: it is type information, which is left out. So
   // each run of slots is counted once.
   if (code.FunctionInSlot({at.value - kSlotBytes})) return std::nullopt;
-  Table table{.at = at, .slots = code.TableSlots(at)};
-  if (table.slots < kMinSlots) return std::nullopt;
+  JitTable table{.at = at, .slots = code.TableSlots(at)};
+  if (table.slots < kMinJitSlots) return std::nullopt;
   const auto version = code.FunctionInSlot({at.value + kVersionSlot * kSlotBytes});
   const auto guid_at = version ? code.CopiedGuid(*version) : std::nullopt;
   const auto bytes = guid_at ? code.image().BytesFrom(*guid_at) : std::nullopt;
@@ -55,12 +55,12 @@ std::optional<Table> TableAt(const ImageCode& code, VirtualAddress at) {
   return table;
 }
 
-absl::StatusOr<Table> TableByShape(const ImageCode& code) {
-  std::optional<Table> found;
+absl::StatusOr<JitTable> TableByShape(const ImageCode& code) {
+  std::optional<JitTable> found;
   for (const RelativeRelocation& row : code.relocations().all()) {
     const auto function = code.functions().StartingAt(row.target);
     if (!function || !code.CopiedGuid(*function)) continue;
-    std::optional<Table> table = TableAt(code, {row.slot.value - kVersionSlot * kSlotBytes});
+    std::optional<JitTable> table = TableAt(code, {row.slot.value - kVersionSlot * kSlotBytes});
     if (!table) continue;
     if (found) {
       return absl::FailedPreconditionError(
@@ -88,7 +88,7 @@ absl::StatusOr<Exported> TableByExport(const ImageCode& code) {
   std::optional<Exported> found;
   for (const VirtualAddress object : code.ReferencesOf(*function).data) {
     const auto table = code.relocations().At(object);
-    if (!table || code.TableSlots(*table) < kMinSlots || (found && found->object == object)) continue;
+    if (!table || code.TableSlots(*table) < kMinJitSlots || (found && found->object == object)) continue;
     if (found) return absl::FailedPreconditionError("getJit refers to two objects with tables of functions");
     found = Exported{get_jit->address, object, *table};
   }
@@ -106,7 +106,7 @@ int MajorVersionOfJitInterface(absl::string_view guid) {
 }
 
 absl::StatusOr<JitCompiler> FindJitCompiler(const ImageCode& code, bool exported) {
-  ASSIGN_OR_RETURN(const Table table, TableByShape(code));
+  ASSIGN_OR_RETURN(const JitTable table, TableByShape(code));
   JitCompiler compiler{.compile_method = table.compile_method, .guid = table.guid};
   const std::string about_table = absl::StrCat("the table of ", table.slots, " functions at ", AddressText(table.at),
                                                ", the third of which copies the JIT interface's GUID ", table.guid);

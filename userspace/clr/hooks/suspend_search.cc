@@ -5,14 +5,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "clr/hooks/image_code.h"
 #include "formats/byte_reader.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr absl::string_view kNames[] = {"DotNETRuntime:GCSuspendEEBegin_V1", "DotNETRuntime:GCSuspendEEEnd_V1",
-                                        "DotNETRuntime:GCRestartEEBegin_V1", "DotNETRuntime:GCRestartEEEnd_V1"};
+constexpr absl::string_view kProbeNames[] = {"DotNETRuntime:GCSuspendEEBegin_V1", "DotNETRuntime:GCSuspendEEEnd_V1",
+                                             "DotNETRuntime:GCRestartEEBegin_V1", "DotNETRuntime:GCRestartEEEnd_V1"};
 constexpr absl::string_view kProvider = "DotNETRuntime";
 constexpr size_t kMaxStateUsers = 2;
 
@@ -27,7 +28,6 @@ constexpr Layout kLayouts[] = {
     {"__tracepoints", "__tracepoints_strings", false, 8, 0},
     {"lttng_ust_tracepoints", "lttng_ust_tracepoints_strings", true, 8, 16},
 };
-constexpr uint64_t kSlotBytes = 8;
 
 // The address of the NUL-terminated `name`, which must stand in the section once.
 absl::StatusOr<VirtualAddress> FindName(const ElfSection& section, absl::string_view strings, absl::string_view name) {
@@ -85,8 +85,8 @@ absl::StatusOr<Tracepoint> FindTracepoint(const ImageCode& code, absl::string_vi
 
 SuspendSearch::SuspendSearch(const ImageCode& code)
     : code_(code),
-      tracepoints_{FindTracepoint(code, kNames[0]), FindTracepoint(code, kNames[1]), FindTracepoint(code, kNames[2]),
-                   FindTracepoint(code, kNames[3])} {}
+      tracepoints_{FindTracepoint(code, kProbeNames[0]), FindTracepoint(code, kProbeNames[1]),
+                   FindTracepoint(code, kProbeNames[2]), FindTracepoint(code, kProbeNames[3])} {}
 
 std::vector<VirtualAddress> SuspendSearch::Watched() const {
   std::vector<VirtualAddress> watched;
@@ -100,7 +100,7 @@ std::vector<VirtualAddress> SuspendSearch::Watched() const {
 
 absl::StatusOr<FunctionIndex> SuspendSearch::OnlyCaller(size_t tracepoint) const {
   if (!tracepoints_[tracepoint].ok()) return tracepoints_[tracepoint].status();
-  const absl::string_view name = kNames[tracepoint];
+  const absl::string_view name = kProbeNames[tracepoint];
   std::vector<FunctionIndex> users;
   for (const size_t watched : {2 * tracepoint, 2 * tracepoint + 1}) {
     const std::span<const FunctionIndex> some = code_.UsersOf(watched);
@@ -132,13 +132,14 @@ absl::StatusOr<FoundFunction> SuspendSearch::Find(size_t first) const {
   ASSIGN_OR_RETURN(const FunctionIndex begin, OnlyCaller(first));
   ASSIGN_OR_RETURN(const FunctionIndex end, OnlyCaller(first + 1));
   if (begin != end) {
-    return absl::FailedPreconditionError(absl::StrCat("the events ", kNames[first], " and ", kNames[first + 1],
-                                                      " are fired by two functions, ", AddressText(code_.Start(begin)),
-                                                      " and ", AddressText(code_.Start(end))));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the events ", kProbeNames[first], " and ", kProbeNames[first + 1], " are fired by two functions, ",
+        AddressText(code_.Start(begin)), " and ", AddressText(code_.Start(end))));
   }
-  return FoundFunction{begin, absl::StrCat("the only function that fires ", kNames[first], " and ", kNames[first + 1],
-                                           " (tracepoints at ", AddressText(tracepoints_[first]->name_slot), " and ",
-                                           AddressText(tracepoints_[first + 1]->name_slot), ")")};
+  return FoundFunction{
+      begin, absl::StrCat("the only function that fires ", kProbeNames[first], " and ", kProbeNames[first + 1],
+                          " (tracepoints at ", AddressText(tracepoints_[first]->name_slot), " and ",
+                          AddressText(tracepoints_[first + 1]->name_slot), ")")};
 }
 
 }  // namespace clrsampler

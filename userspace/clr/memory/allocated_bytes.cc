@@ -9,18 +9,18 @@
 namespace clrsampler {
 namespace {
 
-constexpr int kMaxThreads = 4096;
+constexpr int kMaxCountedThreads = 4096;
 constexpr int kReadsOfThread = 7;  // three to find it, three for its count, and whether it is still there
-constexpr int kReadsOfList = 2;
+constexpr int kTriesOfList = 2;
 
 }  // namespace
 
 std::optional<absl::flat_hash_map<uint64_t, uint64_t>> ReadAllocatedBytes(RuntimeMemory& runtime) {
   const RuntimeLayout::ThreadList& at = runtime.layout().thread_list;
-  MemoryProbe probe(runtime.memory(), kMaxThreads * kReadsOfThread + kReadsOfList);
+  MemoryProbe probe(runtime.memory(), kMaxCountedThreads * kReadsOfThread + kTriesOfList);
   absl::flat_hash_map<uint64_t, uint64_t> bytes;
   for (const RuntimeThread& thread : ReadThreads(probe, runtime)) {
-    if (bytes.size() == kMaxThreads) return std::nullopt;
+    if (bytes.size() == kMaxCountedThreads) return std::nullopt;
     const uint64_t holder = at.locals ? probe.Pointer(thread.address + *at.locals) : thread.address;
     if (holder == 0) continue;  // it has allocated nothing, or has ended
     const uint64_t context = holder + at.allocation_context;

@@ -8,7 +8,7 @@ namespace clrsampler {
 namespace {
 
 // Words of a stack are followed one by one, and most lead nowhere.
-constexpr int kReadsOfList = 400'000;
+constexpr int kMaxListReads = 400'000;
 
 // DebugBlockingItem has the AwareLock, the AppDomain, the kind of wait, its timeout and the next item.
 constexpr uint32_t kItemBytes = 24, kItemKind = 16;
@@ -29,7 +29,7 @@ bool MayPoint(uint64_t word) { return word >= 4096 && word < kUserSpace && word 
 
 void MonitorReader::Refresh() {
   main_loop_.Check();
-  MemoryProbe probe(runtime_.memory(), kReadsOfList, size_t{64} << 20);
+  MemoryProbe probe(runtime_.memory(), kMaxListReads, size_t{64} << 20);
   threads_.clear();
   for (const RuntimeThread& thread : ReadThreads(probe, runtime_)) threads_.emplace(thread.os_id, thread);
 }
@@ -42,7 +42,7 @@ std::optional<LockWait> MonitorReader::WaitOf(uint32_t os_tid, const WaitFrames&
   if (!StillIs(probe, runtime_, thread->second)) return std::nullopt;
   if (std::optional<LockWait> wait = NativeWait(probe, thread->second)) return wait;
   if (frames.inner.begin == frames.inner.end) return std::nullopt;
-  MemoryProbe own(runtime_.memory(), kReadsOfList);
+  MemoryProbe own(runtime_.memory(), kMaxListReads);
   return ManagedWait(own, thread->second, frames);
 }
 

@@ -8,18 +8,18 @@
 namespace clrsampler::arm64 {
 namespace {
 
-constexpr size_t kInstructionBytes = 4, kLiteralBytes = 8;
+constexpr size_t kArm64InstructionBytes = 4, kLiteralBytes = 8;
 constexpr uint32_t kBranchX16 = 0xd61f0200;
 constexpr uint32_t kFirstScratch = 8;  // arguments come in x0 to x7
 
 uint32_t At(std::span<const std::byte> code, size_t index) {
-  return LoadAt<uint32_t>(code, index * kInstructionBytes).value_or(0);  // 0 is no instruction (udf)
+  return LoadAt<uint32_t>(code, index * kArm64InstructionBytes).value_or(0);  // 0 is no instruction (udf)
 }
 
 // ldr x<to>, [pc + distance]. nullopt: another instruction. Distances are to data behind the instruction.
 std::optional<uint64_t> LiteralLoad(uint32_t instruction, uint32_t to) {
   if ((instruction & 0xff80001f) != (0x58000000 | to)) return std::nullopt;
-  return uint64_t{instruction >> 5 & 0x3ffff} * kInstructionBytes;
+  return uint64_t{instruction >> 5 & 0x3ffff} * kArm64InstructionBytes;
 }
 
 // mov x<to>, x<from>
@@ -36,7 +36,7 @@ bool IsLoadOrStore(uint32_t instruction) {
 // ldr x16, [target]; br x16; target. The number of bytes that this has from the instruction on. 0: it is not there.
 size_t JumpToLiteral(std::span<const std::byte> code, size_t index) {
   constexpr uint32_t kLoadBehindTheJump = 0x58000050;
-  const size_t end = (index + 2) * kInstructionBytes + kLiteralBytes;
+  const size_t end = (index + 2) * kArm64InstructionBytes + kLiteralBytes;
   return At(code, index) == kLoadBehindTheJump && At(code, index + 1) == kBranchX16 && code.size() >= end ? end : 0;
 }
 
@@ -55,20 +55,20 @@ std::optional<StubMatch> CallCountingStub(std::span<const std::byte> bytes) {
              last = LiteralLoad(At(bytes, kLast), 10);
   if (!cell || !target || !last || At(bytes, kTarget + 1) != 0xd61f0120 || At(bytes, kLast + 1) != 0xd61f0140 ||
       *cell < 4096 || *cell > 65536 || !std::has_single_bit(*cell) ||
-      *target + kTarget * kInstructionBytes != *cell + kLiteralBytes ||
-      *last + kLast * kInstructionBytes != *cell + 2 * kLiteralBytes) {
+      *target + kTarget * kArm64InstructionBytes != *cell + kLiteralBytes ||
+      *last + kLast * kArm64InstructionBytes != *cell + 2 * kLiteralBytes) {
     return std::nullopt;
   }
-  return StubMatch{kInstructions * kInstructionBytes, "CallCountingStub"};
+  return StubMatch{kInstructions * kArm64InstructionBytes, "CallCountingStub"};
 }
 
 // ldr x16, [x0, #32]; add x11, x0, #32; moves; br x16. 32 is where a delegate has the method.
 std::optional<StubMatch> DelegateShuffleThunk(std::span<const std::byte> bytes) {
   constexpr uint32_t kRegisters = 16;
   if (At(bytes, 0) != 0xf9401010 || At(bytes, 1) != 0x9100800b) return std::nullopt;
-  for (size_t i = 2; i < kMaxStubBytes / kInstructionBytes; ++i) {
+  for (size_t i = 2; i < kMaxStubBytes / kArm64InstructionBytes; ++i) {
     const uint32_t instruction = At(bytes, i);
-    if (instruction == kBranchX16) return StubMatch{(i + 1) * kInstructionBytes, "DelegateShuffleThunk"};
+    if (instruction == kBranchX16) return StubMatch{(i + 1) * kArm64InstructionBytes, "DelegateShuffleThunk"};
     if (!IsMove(instruction, kRegisters) && !IsLoadOrStore(instruction)) return std::nullopt;
   }
   return std::nullopt;

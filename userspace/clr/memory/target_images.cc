@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "formats/proc/maps_text.h"
+#include "os/clock.h"
 #include "process/maps_mapping.h"
 
 namespace clrsampler {
 
 bool TargetImages::MayRead() {
-  constexpr uint64_t kSecondNs = 1'000'000'000;
   const MonotonicTime now = clock_.Now();
   // The remainder of a byte is small beside the first page of a file.
   const uint64_t passed_ns = std::min(now.ns - std::min(now, counted_at_).ns, kBytesAtOnce / kBytesASecond * kSecondNs);

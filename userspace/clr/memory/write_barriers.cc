@@ -70,12 +70,12 @@ class FunctionOnce {
   VirtualAddress searched_;  // up to here
 };
 
-struct Code {
+struct BarrierCode {
   VirtualAddress start;
   std::span<const std::byte> bytes;
 };
-std::vector<Code> ExecutableBytes(const ElfImage& image) {
-  std::vector<Code> code;
+std::vector<BarrierCode> ExecutableBytes(const ElfImage& image) {
+  std::vector<BarrierCode> code;
   for (const LoadSegment& segment : image.segments()) {
     if (!image.IsExecutable(segment.address)) continue;
     if (const auto bytes = image.BytesFrom(segment.address)) code.push_back({segment.address, *bytes});

@@ -21,13 +21,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "clr/perf_map/perf_map_target.h"
+#include "os/clock.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kMillisecondNs = 1'000'000;
 // A guard outlives its agent at most this long. A target that answers nothing for that time is stopped (a debugger,
 // SIGSTOP). The request waits in its socket, and the next run looks after the file.
 constexpr uint64_t kGuardPatienceNs = 15'000 * kMillisecondNs;

@@ -9,12 +9,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/perf_map/perf_map_lease_state.h"
+#include "os/clock.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kExpectNs = 2'000 * kMillisecondNs;  // for so long a runtime that starts is worth waiting for
 constexpr uint64_t kRepairNs = 2'000 * kMillisecondNs;
 

@@ -11,12 +11,12 @@
 #include "clr/perf_map/perf_map_lease_state.h"
 #include "clr/perf_map/perf_map_target.h"
 #include "clr/runtime_facts.h"
+#include "os/clock.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kAnswerNs = 2'000 * kMillisecondNs;
 // EnablePerfMap is answered after all compiled methods have been written: 8 ms for 1,000 methods.
 constexpr uint64_t kEnableNs = 10'000 * kMillisecondNs;

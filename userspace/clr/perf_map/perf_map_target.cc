@@ -25,7 +25,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr int kMaxDescriptors = 16 * 1024;
 constexpr int kMaxThreads = 16 * 1024;
 constexpr absl::string_view kFinalizer = ".NET Finalizer";  // since .NET 6

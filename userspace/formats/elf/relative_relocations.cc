@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint32_t kRelr = 19;  // SHT_RELR, which the oldest elf.h we build with lacks
 // Rows looked at, of whatever kind: a hostile image could name one huge table many times.
-constexpr size_t kMaxRows = 4'000'000;
 constexpr uint64_t kWordBytes = sizeof(uint64_t), kSlotsInBitmap = 63;
 
 class Reader {
@@ -73,7 +72,7 @@ class Reader {
   }
 
   const ElfImage& image_;
-  size_t budget_ = kMaxRows;
+  size_t budget_ = kMaxRelocations;
   std::vector<RelativeRelocation> rows_;
 };
 

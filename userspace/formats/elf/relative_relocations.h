@@ -16,6 +16,8 @@
 
 namespace clrsampler {
 
+inline constexpr size_t kMaxRelocations = 4'000'000;  // looked at in an image
+
 struct RelativeRelocation {
   VirtualAddress slot;    // eight bytes that will hold
   VirtualAddress target;  // this address

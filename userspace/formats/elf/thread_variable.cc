@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_exports.h"
+#include "formats/elf/relative_relocations.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxRows = 4'000'000;  // relocations looked at
-constexpr uint64_t kWordBytes = sizeof(uint64_t);
+constexpr uint64_t kPointerBytes = sizeof(uint64_t);
 constexpr uint64_t kMaxModules = 4096;
 // The thread pointer of arm64 points to two words of the C library's, and blocks follow.
 constexpr uint64_t kArm64HeadBytes = 16;
@@ -77,7 +77,7 @@ class SlotSearch {
   const std::optional<ElfSymbolTable> symbols_;
   const absl::string_view name_;
   ThreadVariable& found_;
-  size_t budget_ = kMaxRows;
+  size_t budget_ = kMaxRelocations;
 };
 
 // nullopt: none, or what it says makes no sense. ElfImage has judged where the headers are.
@@ -107,7 +107,7 @@ std::optional<ThreadSegment> ThreadSegmentOf(std::span<const std::byte> bytes) {
 absl::Status Undecided() { return absl::UnavailableError("the loader has not placed it yet"); }
 
 bool IsOffset(ElfMachine machine, int64_t offset) {
-  if (offset % static_cast<int64_t>(kWordBytes) != 0) return false;
+  if (offset % static_cast<int64_t>(kPointerBytes) != 0) return false;
   constexpr auto kMost = static_cast<int64_t>(ThreadSegment::kMostBytes);
   if (machine == ElfMachine::kX64) return offset < 0 && offset >= -kMost;
   return offset >= static_cast<int64_t>(kArm64HeadBytes) && offset < kMost;
@@ -125,7 +125,7 @@ absl::StatusOr<ThreadPlace> PlaceInProgram(const ThreadVariable& variable, ElfMa
 
 absl::StatusOr<ThreadPlace> PlaceInVector(uint64_t module, uint64_t offset, ElfMachine machine, ThreadVectorKind kind) {
   if (module == 0) return Undecided();
-  if (module > kMaxModules || offset > ThreadSegment::kMostBytes || offset % kWordBytes != 0) {
+  if (module > kMaxModules || offset > ThreadSegment::kMostBytes || offset % kPointerBytes != 0) {
     return absl::DataLossError("the loader's words about it make no sense");
   }
   ThreadPlace place{.offset = static_cast<int64_t>(offset), .module = static_cast<uint32_t>(module)};
@@ -159,7 +159,7 @@ std::optional<ThreadVariable> FindThreadVariable(const ElfImage& image, absl::st
 absl::StatusOr<ThreadPlace> PlaceOf(const ThreadVariable& variable, ElfMachine machine, uint64_t bias, bool is_program,
                                     ThreadVectorKind vector, const ReadWord& read) {
   if (!variable.of || variable.in_block > variable.of->memory_bytes ||
-      variable.of->memory_bytes - variable.in_block < kWordBytes) {
+      variable.of->memory_bytes - variable.in_block < kPointerBytes) {
     return absl::DataLossError("it lies outside of the image's thread-local variables");
   }
   if (is_program) return PlaceInProgram(variable, machine);
@@ -168,7 +168,7 @@ absl::StatusOr<ThreadPlace> PlaceOf(const ThreadVariable& variable, ElfMachine m
   }
   const uint64_t slot = variable.slot.value + bias;
   const std::optional<uint64_t> first = read(slot);
-  const std::optional<uint64_t> second = variable.access == ThreadAccess::kOffset ? 0 : read(slot + kWordBytes);
+  const std::optional<uint64_t> second = variable.access == ThreadAccess::kOffset ? 0 : read(slot + kPointerBytes);
   if (!first || !second) return absl::UnavailableError("the loader's words about it can't be read");
   if (*first == 0) return Undecided();
   const auto static_place = [&](uint64_t word) { return ThreadPlace{.offset = static_cast<int64_t>(word)}; };
@@ -181,7 +181,7 @@ absl::StatusOr<ThreadPlace> PlaceOf(const ThreadVariable& variable, ElfMachine m
   }
   if (*second == 0) return Undecided();
   if (IsOffset(machine, static_cast<int64_t>(*second))) return static_place(*second);
-  const std::optional<uint64_t> module = read(*second), offset = read(*second + kWordBytes);
+  const std::optional<uint64_t> module = read(*second), offset = read(*second + kPointerBytes);
   if (!module || !offset) return absl::UnavailableError("the loader's words about it can't be read");
   return PlaceInVector(*module, *offset, machine, vector);
 }

@@ -10,7 +10,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kPieceBytes = 256 * 1024;
+constexpr size_t kTextPieceBytes = 256 * 1024;
 
 // One line for each element of a list that is not short.
 class JsonWriter : public DocumentWriter {
@@ -72,7 +72,7 @@ class JsonWriter : public DocumentWriter {
   void Close(char bracket) {
     containers_.pop_back();
     piece_ += bracket;
-    if (piece_.size() >= kPieceBytes) Flush();
+    if (piece_.size() >= kTextPieceBytes) Flush();
   }
   void Flush() {
     if (status_.ok()) status_ = sink_(piece_);

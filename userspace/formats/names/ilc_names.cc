@@ -16,10 +16,10 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kNone = absl::string_view::npos;
+constexpr size_t kNpos = absl::string_view::npos;
 constexpr size_t kMaxSymbolBytes = 8 * 1024;
 constexpr size_t kMaxGeneratedBytes = 512;  // of one compiler-generated class's name
-constexpr int kMaxDepth = 32;               // of types in type arguments
+constexpr int kMaxTypeDepth = 32;           // of types in type arguments
 
 // Types that have no assembly before them.
 struct Primitive {
@@ -67,7 +67,7 @@ size_t BehindGroup(absl::string_view text, size_t open) {
     if (text[i] == '<') ++depth;
     if (text[i] == '>' && --depth == 0) return i + 1;
   }
-  return kNone;
+  return kNpos;
 }
 
 bool EndsTypeName(absl::string_view text, size_t at) {
@@ -100,7 +100,7 @@ std::optional<size_t> Numbers(absl::string_view text, size_t at, int least, int 
 // number. Empty: neither.
 std::string Function(absl::string_view text) {
   const size_t lambda = text.find("_b__");
-  if (lambda != kNone && lambda > 0) {
+  if (lambda != kNpos && lambda > 0) {
     const absl::string_view ordinal = text.substr(lambda + 4);
     const size_t digits = DigitsAt(ordinal, 0);
     const bool two = digits < ordinal.size() && ordinal[digits] == '_' && IsNumber(ordinal.substr(digits + 1));
@@ -109,12 +109,12 @@ std::string Function(absl::string_view text) {
     }
   }
   const size_t local = text.find("_g__");
-  if (local == kNone || local == 0) return "";
+  if (local == kNpos || local == 0) return "";
   const absl::string_view name = text.substr(local + 4);
   const size_t last = name.rfind('_');
-  if (last == kNone || last == 0 || !IsNumber(name.substr(last + 1))) return "";
+  if (last == kNpos || last == 0 || !IsNumber(name.substr(last + 1))) return "";
   size_t first = name.rfind('_', last - 1);
-  if (first == kNone || first == 0 || !IsNumber(name.substr(first + 1, last - first - 1))) first = last;
+  if (first == kNpos || first == 0 || !IsNumber(name.substr(first + 1, last - first - 1))) first = last;
   return absl::StrCat("<", text.substr(0, local), ">g__", name.substr(0, first), "|", name.substr(first + 1));
 }
 
@@ -133,7 +133,7 @@ std::optional<Generated> StateMachineAt(absl::string_view text, Place place) {
   const absl::string_view plain = near.substr(0, near.find_first_of("<>"));
   if (absl::StartsWith(plain, "__")) {  // of a lambda or a local function: "<<Run>b__0_1>d"
     int tries = 0;
-    for (size_t end = plain.find("_d", 2); end != kNone && ++tries < 8; end = plain.find("_d", end + 1)) {
+    for (size_t end = plain.find("_d", 2); end != kNpos && ++tries < 8; end = plain.find("_d", end + 1)) {
       const std::string function = Function(plain.substr(2, end - 2));
       if (function.empty()) continue;
       found.clr = absl::StrCat("<", function, ">d");
@@ -146,7 +146,7 @@ std::optional<Generated> StateMachineAt(absl::string_view text, Place place) {
   }
   if (!absl::StartsWith(plain, "_")) return std::nullopt;
   const size_t mark = plain.find("_d__", 1);
-  if (mark == kNone || mark == 1) return std::nullopt;
+  if (mark == kNpos || mark == 1) return std::nullopt;
   const absl::string_view method = plain.substr(1, mark - 1);
   // "__" in it: it is a method of its own, unless an interface's generic name stands there.
   if (absl::StrContains(method, "__") && (place == Place::kArgument || !absl::StartsWith(method, "System_"))) {
@@ -204,9 +204,9 @@ size_t EndOfType(absl::string_view text, size_t at, Place place) {
   while (i < text.size()) {
     if (text[i] == '<') {
       i = BehindGroup(text, i);
-      if (i == kNone) return kNone;
+      if (i == kNpos) return kNpos;
     } else if (text[i] == '>') {
-      return kNone;
+      return kNpos;
     } else if (text.substr(i, 2) == "__") {
       const std::optional<Generated> generated = i > at ? GeneratedTypeAt(text.substr(i + 1), place) : std::nullopt;
       if (!generated) return i;
@@ -223,14 +223,14 @@ size_t AssemblyLength(absl::string_view path, absl::string_view program) {
   if (absl::StartsWith(path, "S_P_") || absl::StartsWith(path, "System_") || absl::StartsWith(path, "Microsoft_")) {
     // Assemblies of the framework: their namespaces begin with one of these words, their own names have none behind the
     // first.
-    size_t best = kNone;
+    size_t best = kNpos;
     for (const absl::string_view word : {"_System_", "_Internal_", "_Microsoft_", "_Interop_", "_Windows_"}) {
       best = std::min(best, path.find(word, 1));
     }
     for (const absl::string_view last : {"_Interop", "_System"}) {
       if (absl::EndsWith(path, last)) best = std::min(best, path.size() - last.size());
     }
-    if (best != kNone) return best;
+    if (best != kNpos) return best;
   }
   std::string main;
   for (const char c : absl::StripSuffix(program, ".so")) {
@@ -240,7 +240,7 @@ size_t AssemblyLength(absl::string_view path, absl::string_view program) {
     return main.size();
   }
   // "Serilog_Serilog_Log": the namespace repeats the assembly.
-  for (size_t end = path.find('_'); end != kNone && 2 * end + 1 < path.size(); end = path.find('_', end + 1)) {
+  for (size_t end = path.find('_'); end != kNpos && 2 * end + 1 < path.size(); end = path.find('_', end + 1)) {
     if (path.substr(end + 1, end) == path.substr(0, end) && path[2 * end + 1] == '_') return end;
     if (end > 256) break;
   }
@@ -258,7 +258,7 @@ class Parser {
   explicit Parser(absl::string_view program) : program_(program) {}
 
   std::optional<TypeName> Type(absl::string_view text, int depth) const {
-    if (depth > kMaxDepth || text.empty()) return std::nullopt;
+    if (depth > kMaxTypeDepth || text.empty()) return std::nullopt;
     TypeName type;
     if (const std::optional<absl::string_view> primitive = ClrPrimitive(text)) {
       type.clr = std::string(*primitive);
@@ -266,7 +266,7 @@ class Parser {
     }
     const size_t open = text.find('<');
     const absl::string_view name = text.substr(0, open);
-    const bool generic = open != kNone;
+    const bool generic = open != kNpos;
     if (generic && BehindGroup(text, open) != text.size()) return std::nullopt;
 
     size_t arity = 0;
@@ -284,7 +284,7 @@ class Parser {
       if (!generated) return std::nullopt;
       absl::StrAppend(&type.clr, "+", generated->clr);
       const size_t tick = generated->clr.find('`');
-      if (tick != kNone) arity += NumberIn(absl::string_view(generated->clr).substr(tick + 1));
+      if (tick != kNpos) arity += NumberIn(absl::string_view(generated->clr).substr(tick + 1));
       at += 1 + generated->length;
     }
     if (!generic) return type;
@@ -305,7 +305,7 @@ class Parser {
   // Where the compiler-generated part of a type's name begins.
   static size_t EndOfPlainName(absl::string_view name) {
     const size_t end = name.find("__");
-    return end == kNone || end == 0 ? name.size() : end;
+    return end == kNpos || end == 0 ? name.size() : end;
   }
 
   static std::string AssemblyName(absl::string_view mangled) {
@@ -340,7 +340,7 @@ class Parser {
     std::vector<std::string> arguments;
     for (size_t at = 0; at < text.size();) {
       const size_t end = EndOfType(text, at, Place::kArgument);
-      if (end == kNone || end == at) return std::nullopt;
+      if (end == kNpos || end == at) return std::nullopt;
       const std::optional<std::string> argument = Argument(text.substr(at, end - at), depth);
       if (!argument) return std::nullopt;
       arguments.push_back(*argument);
@@ -351,7 +351,7 @@ class Parser {
   }
 
   std::optional<std::string> Argument(absl::string_view text, int depth) const {
-    if (depth > kMaxDepth) return std::nullopt;
+    if (depth > kMaxTypeDepth) return std::nullopt;
     constexpr std::array<Primitive, 2> kSuffixes = {{{"<ByRef>", "&"}, {"<Pointer>", "*"}}};
     for (const Primitive& row : kSuffixes) {
       if (!absl::ConsumeSuffix(&text, row.mangled)) continue;
@@ -379,8 +379,8 @@ std::string ExplicitMember(absl::string_view text) {
   std::string out(text);
   size_t end = out.size();
   const size_t last = out.rfind('_');
-  const size_t before = last == kNone || last == 0 ? kNone : out.rfind('_', last - 1);
-  if (before != kNone) {
+  const size_t before = last == kNpos || last == 0 ? kNpos : out.rfind('_', last - 1);
+  if (before != kNpos) {
     const absl::string_view word = absl::string_view(out).substr(before + 1, last - before - 1);
     if (word == "get" || word == "set" || word == "add" || word == "remove") end = last;
     if (IsNumber(absl::string_view(out).substr(last + 1))) end = last;
@@ -406,7 +406,7 @@ bool SplitHelper(absl::string_view symbol, absl::string_view& helper, absl::stri
   if (symbol.size() < 4 || symbol.substr(0, 2) != "__" || !absl::ascii_isupper(static_cast<unsigned char>(symbol[2])))
     return false;
   const size_t end = symbol.find('_', 2);
-  if (end == kNone || end + 1 >= symbol.size()) return false;
+  if (end == kNpos || end + 1 >= symbol.size()) return false;
   helper = symbol.substr(2, end - 2);
   subject = symbol.substr(end + 1);
   return true;
@@ -421,11 +421,11 @@ MethodName ParseIlcName(absl::string_view symbol, absl::string_view program) {
   if (symbol.size() > kMaxSymbolBytes) return name;
   const size_t invoke = symbol.find("___<DynamicInvoke>");
   absl::string_view helper, subject;
-  if (invoke != kNone) {
+  if (invoke != kNpos) {
     helper = "DynamicInvoke";
     subject = symbol.substr(invoke + 18);
   }
-  if (invoke != kNone || SplitHelper(symbol, helper, subject)) {
+  if (invoke != kNpos || SplitHelper(symbol, helper, subject)) {
     name.kind = MethodKind::kIlStub;
     name.method = std::string(helper);
     name.parameters = std::vector<std::string>{std::string(subject)};
@@ -436,7 +436,7 @@ MethodName ParseIlcName(absl::string_view symbol, absl::string_view program) {
   const bool boxed = absl::ConsumePrefix(&rest, "<Boxed>");
   if (boxed) {
     const size_t at = rest.find("__<unbox>");
-    if (at == kNone) return name;
+    if (at == kNpos) return name;
     owner = rest.substr(0, at);
     rest.remove_prefix(at + 9);
     // Behind it the same type without its arguments, and the method.
@@ -445,7 +445,7 @@ MethodName ParseIlcName(absl::string_view symbol, absl::string_view program) {
   } else {
     if (absl::ConsumePrefix(&rest, "unbox_")) name.tier = std::string(kAotUnboxingTier);
     const size_t end = EndOfType(rest, 0, Place::kOwner);
-    if (end == kNone || end == 0 || end + 2 >= rest.size()) return name;
+    if (end == kNpos || end == 0 || end + 2 >= rest.size()) return name;
     owner = rest.substr(0, end);
     rest.remove_prefix(end + 2);
   }
@@ -453,14 +453,14 @@ MethodName ParseIlcName(absl::string_view symbol, absl::string_view program) {
   const std::optional<TypeName> type = Parser(program).Type(owner, 0);
   if (!type) return name;
   const size_t open = rest.find('<');
-  if (rest.empty() || open == 0 || (open != kNone && BehindGroup(rest, open) != rest.size())) return name;
+  if (rest.empty() || open == 0 || (open != kNpos && BehindGroup(rest, open) != rest.size())) return name;
   if (boxed) name.tier = std::string(kAotUnboxingTier);
   name.module = type->module;
   name.type = type->clr;
   name.type_args = type->arguments;
   name.method = Method(rest.substr(0, open));
   // They are never shown. Their parts are not taken apart, for the number of kinds is not known.
-  if (open != kNone) name.method_args = {std::string(rest.substr(open + 1, rest.size() - open - 2))};
+  if (open != kNpos) name.method_args = {std::string(rest.substr(open + 1, rest.size() - open - 2))};
   return name;
 }
 

@@ -68,7 +68,7 @@ constexpr std::array<ClrEventKind, kRows.size()> Kinds() {
   for (size_t i = 0; i < kRows.size(); ++i) kinds[i] = kRows[i].kind;
   return kinds;
 }
-constexpr std::array kKinds = Kinds();
+constexpr std::array kAllKinds = Kinds();
 
 const Row& RowOf(ClrEventKind kind) { return kRows[static_cast<size_t>(kind)]; }
 
@@ -76,7 +76,7 @@ const Row& RowOf(ClrEventKind kind) { return kRows[static_cast<size_t>(kind)]; }
 
 absl::string_view ClrEventName(ClrEventKind kind) { return RowOf(kind).name; }
 
-std::span<const ClrEventKind> AllClrEventKinds() { return kKinds; }
+std::span<const ClrEventKind> AllClrEventKinds() { return kAllKinds; }
 
 std::optional<ClrEventKind> ClrEventKindOf(absl::string_view name) {
   const auto* row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& known) { return known.name == name; });

@@ -19,7 +19,7 @@ constexpr std::array<uint8_t, 32> kMarkerPlusOne = {0x8c, 0x12, 0x02, 0xb9, 0x6a
                                                     0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae};
 
 constexpr uint32_t kMaxEntries = 65536;  // a self-contained .NET 10 application has some 180
-constexpr uint32_t kMaxPathBytes = 4096;
+constexpr uint32_t kMaxEntryPathBytes = 4096;
 // Fixed part of an entry in the smallest version: offset, size, type, and a path of one length byte.
 constexpr uint32_t kMinEntryBytes = 18;
 
@@ -46,7 +46,7 @@ std::optional<absl::string_view> ReadText(std::span<const std::byte> host, uint6
     if (*byte < 0x80) break;
   }
   const std::optional<std::span<const std::byte>> bytes = SliceAt(host, offset, length);
-  if (!bytes || length > kMaxPathBytes) return std::nullopt;
+  if (!bytes || length > kMaxEntryPathBytes) return std::nullopt;
   offset += length;
   return AsText(*bytes);
 }

@@ -54,36 +54,36 @@ constexpr std::array<Operand, 256> TableOf(const OperandRange (&ranges)[kRanges]
 }
 constexpr std::array<Operand, 256> kOperands = TableOf(kOneByte), kPrefixedOperands = TableOf(kTwoBytes);
 
-absl::Status Damaged(absl::string_view what) { return absl::DataLossError(absl::StrCat("an IL body: ", what)); }
+absl::Status DamagedBody(absl::string_view what) { return absl::DataLossError(absl::StrCat("an IL body: ", what)); }
 
 // The instructions of a body, without its header.
 absl::StatusOr<std::span<const std::byte>> CodeOf(std::span<const std::byte> bytes) {
   constexpr uint8_t kTiny = 2, kFat = 3;
   constexpr size_t kFatBytes = 12;
   const std::optional<uint8_t> first = LoadAt<uint8_t>(bytes, 0);
-  if (!first) return Damaged("no header");
+  if (!first) return DamagedBody("no header");
   uint64_t offset = 1, size = *first >> 2;
   if ((*first & 3) == kFat) {
     const std::optional<uint16_t> flags = LoadAt<uint16_t>(bytes, 0);
     const std::optional<uint32_t> code_bytes = LoadAt<uint32_t>(bytes, 4);
-    if (!flags || !code_bytes || *flags >> 12 != kFatBytes / 4) return Damaged("its header");
+    if (!flags || !code_bytes || *flags >> 12 != kFatBytes / 4) return DamagedBody("its header");
     offset = kFatBytes;
     size = *code_bytes;
   } else if ((*first & 3) != kTiny) {
-    return Damaged("its header");
+    return DamagedBody("its header");
   }
-  if (size > kMaxIlBodyBytes || bytes.size() < offset || size > bytes.size() - offset) return Damaged("its size");
+  if (size > kMaxIlBodyBytes || bytes.size() < offset || size > bytes.size() - offset) return DamagedBody("its size");
   return bytes.subspan(offset, size);
 }
 
 // The distances of a switch, from behind its last one.
 absl::StatusOr<uint64_t> ReadTargets(std::span<const std::byte> code, uint64_t at, uint64_t begin, IlBodyFacts& facts) {
   const std::optional<uint32_t> count = LoadAt<uint32_t>(code, at);
-  if (!count || *count > code.size() / 4) return Damaged("a switch is cut off");
+  if (!count || *count > code.size() / 4) return DamagedBody("a switch is cut off");
   const uint64_t end = at + 4 + uint64_t{4} * *count;
   for (uint64_t target = at + 4; target < end; target += 4) {
     const std::optional<int32_t> distance = LoadAt<int32_t>(code, target);
-    if (!distance) return Damaged("a switch is cut off");
+    if (!distance) return DamagedBody("a switch is cut off");
     if (static_cast<int64_t>(end) + *distance <= static_cast<int64_t>(begin)) facts.branches_back = true;
   }
   return end;
@@ -99,7 +99,7 @@ absl::StatusOr<IlBodyFacts> ReadIlBody(std::span<const std::byte> bytes) {
     uint8_t opcode = std::to_integer<uint8_t>(code[at++]);
     Operand operand = kOperands[opcode];
     if (opcode == kPrefix) {
-      if (at >= code.size()) return Damaged("its last instruction is cut off");
+      if (at >= code.size()) return DamagedBody("its last instruction is cut off");
       opcode = std::to_integer<uint8_t>(code[at++]);
       operand = kPrefixedOperands[opcode];
       facts.has_tail_prefix |= opcode == kTail;
@@ -117,7 +117,7 @@ absl::StatusOr<IlBodyFacts> ReadIlBody(std::span<const std::byte> bytes) {
     } else {
       at += operand;
     }
-    if (at > code.size()) return Damaged("its last instruction is cut off");
+    if (at > code.size()) return DamagedBody("its last instruction is cut off");
     if (static_cast<int64_t>(at) + distance <= static_cast<int64_t>(begin)) facts.branches_back = true;
   }
   return facts;

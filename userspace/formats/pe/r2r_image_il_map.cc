@@ -13,7 +13,9 @@
 namespace clrsampler {
 namespace {
 
-absl::Status Damaged(absl::string_view what) { return absl::DataLossError(absl::StrCat("R2R debug info: ", what)); }
+absl::Status DamagedDebugInfo(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("R2R debug info: ", what));
+}
 
 // R2rImage::Open refuses the versions between these, and newer ones.
 DebugInfoFormat FormatOf(uint16_t r2r_major) {
@@ -57,17 +59,17 @@ uint32_t R2rImage::CodeBytesOf(uint32_t method) const {
 absl::StatusOr<IlMap> R2rImage::IlMapOf(uint32_t method) const {
   if (!ReferenceOf(method)) return absl::NotFoundError(absl::StrCat("no method begins at runtime function ", method));
   const std::optional<std::span<const std::byte>> section = SectionBytes(R2rSectionType::kDebugInfo);
-  if (!section) return Damaged("it lies outside the file");
+  if (!section) return DamagedDebugInfo("it lies outside the file");
   ASSIGN_OR_RETURN(const std::optional<uint64_t> element,
                    section->empty() ? std::optional<uint64_t>() : FindInNativeArray(*section, method));
   if (!element.has_value()) return absl::NotFoundError(absl::StrCat("runtime function ", method, " has no IL map"));
   const std::optional<std::span<const std::byte>> info = DebugInfoAt(*section, *element);
-  if (!info) return Damaged("a method shares what lies outside the section");
+  if (!info) return DamagedDebugInfo("a method shares what lies outside the section");
   const DebugInfoFormat format = FormatOf(pe_.r2r()->major);
   const absl::StatusOr<DebugInfoHeader> header = ReadDebugInfoHeader(format, *info, {DebugInfoPart::kSizes, 0});
   RETURN_IF_ERROR(header.status());
   const std::optional<std::span<const std::byte>> bounds = SliceAt(*info, header->bounds_offset, header->bounds_bytes);
-  if (!bounds) return Damaged("an IL map lies outside the section");
+  if (!bounds) return DamagedDebugInfo("an IL map lies outside the section");
   return DecodeBounds(format, *bounds, CodeBytesOf(method));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::string_view kCoreLibrary = "System.Private.CoreLib";
 
-absl::Status Damaged(absl::string_view what) { return absl::DataLossError(absl::StrCat("R2R tables: ", what)); }
+absl::Status DamagedNames(absl::string_view what) { return absl::DataLossError(absl::StrCat("R2R tables: ", what)); }
 
 bool IsFileNamePart(absl::string_view name) {
   return !name.empty() && name.size() <= 250 && name.find('/') == absl::string_view::npos;
@@ -52,7 +52,7 @@ absl::StatusOr<R2rMethodName> Finish(const SignatureModule& module, MetadataToke
   const bool member_ref = token.table == MetadataTable::kMemberRef;
   const std::optional<MetadataMember> row =
       member_ref ? module.tables->MemberRef(token.rid) : module.tables->Method(token.rid);
-  if (!row) return Damaged(absl::StrFormat("%s has no method 0x%08x", module.name, token.value()));
+  if (!row) return DamagedNames(absl::StrFormat("%s has no method 0x%08x", module.name, token.value()));
   GenericArguments generic{name.type_args, {}};
   if (variables == MethodVariables::kReplaced) generic.method = name.method_args;
   if (name.type.empty()) {
@@ -62,7 +62,7 @@ absl::StatusOr<R2rMethodName> Finish(const SignatureModule& module, MetadataToke
     } else if (const std::optional<uint32_t> type = module.tables->OwnerOfMethod(token.rid)) {
       owner = MetadataToken{MetadataTable::kTypeDef, *type};
     }
-    if (!owner) return Damaged(absl::StrFormat("method 0x%08x of %s has no owner", token.value(), module.name));
+    if (!owner) return DamagedNames(absl::StrFormat("method 0x%08x of %s has no owner", token.value(), module.name));
     RETURN_IF_ERROR(names.AppendNamedType(*owner, module, generic, name.type));
   }
   name.method = std::string(row->name);
@@ -106,10 +106,10 @@ absl::StatusOr<R2rMethodName> R2rImage::Name(uint32_t method, AssemblyOpener& op
 absl::StatusOr<R2rMethodName> R2rImage::NameMethodDef(uint32_t number, Modules& modules, MethodVariables variables) {
   const auto next = std::upper_bound(components_.begin(), components_.end(), number,
                                      [](uint32_t value, const Component& row) { return value < row.first_number; });
-  if (next == components_.begin()) return Damaged("a method belongs to no component");
+  if (next == components_.begin()) return DamagedNames("a method belongs to no component");
   const Component& component = *std::prev(next);
   const SignatureModule* module = modules.Module(component.module);
-  if (module == nullptr) return Damaged(absl::StrCat("there is no module ", component.module));
+  if (module == nullptr) return DamagedNames(absl::StrCat("there is no module ", component.module));
   SignatureNames names(&modules);
   return Finish(*module, {MetadataTable::kMethodDef, number - component.first_number + 1}, names, MethodName(),
                 variables, has_runtime_async() ? AsyncRow::kPlain : AsyncRow::kNone);
@@ -130,7 +130,7 @@ absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& m
   const SignatureModule* context = own;
   if ((flags & kR2rMethodUpdateContext) != 0) {
     context = modules.Module(cursor.Number());
-    if (context == nullptr) return Damaged("a method signature names a module that does not exist");
+    if (context == nullptr) return DamagedNames("a method signature names a module that does not exist");
   }
   const SignatureModule* member = context;
   if ((flags & kR2rMethodOwnerType) != 0) {
@@ -141,35 +141,35 @@ absl::StatusOr<R2rMethodName> R2rImage::NameInstance(uint32_t offset, Modules& m
         member = modules.CoreLibrary();  // the owner is a primitive type
       }
     }
-    if (member == nullptr) return Damaged("a method signature names a module that does not exist");
+    if (member == nullptr) return DamagedNames("a method signature names a module that does not exist");
     const SignatureModule* owner = context != nullptr ? context : member;
     while (cursor.PeekElement() == kElementModuleOverride && !cursor.failed()) {
       cursor.Byte();
       owner = modules.Module(cursor.Number());
-      if (owner == nullptr) return Damaged("a method signature names a module that does not exist");
+      if (owner == nullptr) return DamagedNames("a method signature names a module that does not exist");
     }
     const SignatureModule& arguments = own != nullptr ? *own : *member;
     const bool instance = cursor.PeekElement() == kElementGenericInstance;
     if (instance) cursor.Byte();
     RETURN_IF_ERROR(names.AppendType(cursor, *owner, arguments, {}, name.type));
     const uint32_t count = instance ? cursor.Number() : 0;
-    if (count > cursor.remaining()) return Damaged("a method signature is cut off");
+    if (count > cursor.remaining()) return DamagedNames("a method signature is cut off");
     for (uint32_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(names.AppendType(cursor, arguments, arguments, {}, name.type_args.emplace_back()));
     }
   }
-  if (member == nullptr) return Damaged("a method signature names no module");
+  if (member == nullptr) return DamagedNames("a method signature names no module");
   const uint32_t rid = cursor.Number();
   if ((flags & kR2rMethodInstantiation) != 0) {
     const SignatureModule& arguments = own != nullptr ? *own : *member;
     const SignatureModule& tokens = has_runtime_async() ? arguments : context != nullptr ? *context : *member;
     const uint32_t count = cursor.Number();
-    if (count > cursor.remaining()) return Damaged("a method signature is cut off");
+    if (count > cursor.remaining()) return DamagedNames("a method signature is cut off");
     for (uint32_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(names.AppendType(cursor, tokens, arguments, {}, name.method_args.emplace_back()));
     }
   }
-  if (cursor.failed()) return Damaged("a method signature is cut off");
+  if (cursor.failed()) return DamagedNames("a method signature is cut off");
   const MetadataTable table =
       (flags & kR2rMethodIsMemberRef) != 0 ? MetadataTable::kMemberRef : MetadataTable::kMethodDef;
   const AsyncRow async = !has_runtime_async()                    ? AsyncRow::kNone

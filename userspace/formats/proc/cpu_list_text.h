@@ -1,8 +1,8 @@
-// Lists of CPUs as in /sys/devices/system/cpu/online: "0-3,7\n" (lib/bitmap.c, format "%*pbl").
+// Lists of CPUs as in /sys/devices/system/cpu/online: "0-3,7\n" (Documentation/admin-guide/cputopology.rst;
+// lib/bitmap.c, format "%*pbl").
 #ifndef CLRSAMPLER_FORMATS_PROC_CPU_LIST_TEXT_H_
 #define CLRSAMPLER_FORMATS_PROC_CPU_LIST_TEXT_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,11 +10,10 @@
 
 namespace clrsampler {
 
-// Kernels go up to NR_CPUS = 8192 on x86-64 and arm64; more is refused instead of allocated.
-constexpr uint32_t kMaxCpus = 65536;
+inline constexpr int kCpuLimit = 8192;  // the largest NR_CPUS of any architecture
 
-// Ascending. An empty list is a list ("offline" often is).
-absl::StatusOr<std::vector<uint32_t>> ParseCpuList(absl::string_view text);
+// Ascending and without repetition, below kCpuLimit. An empty list is a list ("offline" often is). Pure.
+absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text);
 
 }  // namespace clrsampler
 

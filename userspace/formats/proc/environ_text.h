@@ -10,6 +10,9 @@
 
 namespace clrsampler {
 
+// As much as is read of it: eight times what Linux gives a program at most by default.
+inline constexpr size_t kMaxEnvironmentBytes = 1 << 20;
+
 // The first setting of the name, as getenv(3) finds it. Borrows from `text`.
 std::optional<absl::string_view> EnvironmentValue(absl::string_view text, absl::string_view name);
 

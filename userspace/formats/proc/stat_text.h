@@ -10,6 +10,8 @@
 
 namespace clrsampler {
 
+inline constexpr size_t kMaxStatBytes = 4096;  // its 52 numbers and a name of 16 bytes
+
 struct StatText {
   uint32_t pid = 0;
   std::string comm;  // any bytes but NUL: blanks and parentheses too

@@ -12,6 +12,8 @@
 
 namespace clrsampler {
 
+inline constexpr size_t kMaxStatusBytes = 64 << 10;
+
 struct StatusText {
   std::string name;  // of this task; "\n" and "\\" are turned back into what they stand for
   uint32_t tgid = 0;

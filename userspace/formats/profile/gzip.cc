@@ -20,7 +20,7 @@ Bytef* InputOf(absl::string_view bytes) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
 }
 
-absl::Status Damaged(absl::string_view why) {
+absl::Status DamagedGzip(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("the gzip data is damaged: ", why)),
                   "was the file copied as a whole? gzip -t FILE checks it");
 }
@@ -58,9 +58,9 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
       if (inflateReset(&stream) != Z_OK) return absl::InternalError("zlib could not be reset");
     } else if (result == Z_BUF_ERROR ||
                (result == Z_OK && made == 0 && stream.avail_in == 0 && taken == bytes.size())) {
-      return Damaged("it ends too early");
+      return DamagedGzip("it ends too early");
     } else if (result != Z_OK) {
-      return Damaged(stream.msg != nullptr ? stream.msg : "zlib gave it up");
+      return DamagedGzip(stream.msg != nullptr ? stream.msg : "zlib gave it up");
     }
   }
 }

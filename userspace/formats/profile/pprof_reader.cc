@@ -31,7 +31,7 @@ using protozero::pbf_message;
 constexpr size_t kMaxFramesPerByte = 8;
 constexpr size_t kMinFrameBudget = 1 << 20;
 
-absl::Status Damaged(absl::string_view why) {
+absl::Status NotPprof(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a pprof profile: ", why)),
                   "was the file written to its end, and copied as a whole?");
 }
@@ -63,13 +63,13 @@ class PprofReader {
   explicit PprofReader(absl::string_view bytes) : bytes_(bytes), file_(ReadPprofTables(bytes)) {}
 
   absl::StatusOr<ProfileModel> Read() && {
-    if (file_.full()) return Damaged("its tables are larger than those of any program");
-    if (file_.sample_types.empty()) return Damaged("it does not say what its values are");
+    if (file_.full()) return NotPprof("its tables are larger than those of any program");
+    if (file_.sample_types.empty()) return NotPprof("it does not say what its values are");
     if (file_.sample_types.size() > kMaxPprofSampleTypes) {
-      return Damaged(absl::StrCat("its samples have more than ", kMaxPprofSampleTypes, " values"));
+      return NotPprof(absl::StrCat("its samples have more than ", kMaxPprofSampleTypes, " values"));
     }
     if (file_.texts.empty() || file_.texts.front().size != 0)
-      return Damaged("its table of strings does not begin with \"\"");
+      return NotPprof("its table of strings does not begin with \"\"");
     RETURN_IF_ERROR(ChooseValue());
     ReadMeta();
     const protozero::data_view view(bytes_.data(), bytes_.size());
@@ -165,7 +165,7 @@ class PprofReader {
       ReadLabel(field.get_view(), thread, sample, link);
       return true;
     });
-    if (values_.size() != file_.sample_types.size()) return Damaged("a sample has another number of values");
+    if (values_.size() != file_.sample_types.size()) return NotPprof("a sample has another number of values");
     const uint64_t value = values_[value_];
     if (value > kMaxTotalWeight) {
       return WithHint(absl::InvalidArgumentError("a sample has a negative value: the profile is a difference"),
@@ -176,12 +176,12 @@ class PprofReader {
     for (size_t i = location_ids_.size(); i-- > 0 && builder_.ok();) {
       const auto found = file_.locations.find(location_ids_[i]);
       if (found == file_.locations.end()) {
-        return Damaged(absl::StrCat("location ", location_ids_[i], " is in none of its tables"));
+        return NotPprof(absl::StrCat("location ", location_ids_[i], " is in none of its tables"));
       }
       PprofLocation& location = found->second;
       if (location.frames_end == 0) RETURN_IF_ERROR(MakeFrames(location));
       const size_t frames = location.frames_end - location.frames_begin;
-      if (frames > frame_budget_) return Damaged("its samples have more inlined functions than any program");
+      if (frames > frame_budget_) return NotPprof("its samples have more inlined functions than any program");
       frame_budget_ -= frames;
       for (uint32_t frame = location.frames_begin; frame < location.frames_end; ++frame) {
         sample.stack = builder_.Node(sample.stack, frames_[frame]);
@@ -223,13 +223,14 @@ class PprofReader {
     if (location.mapping != 0) {
       const auto mapping = file_.mappings.find(location.mapping);
       if (mapping == file_.mappings.end()) {
-        return Damaged(absl::StrCat("mapping ", location.mapping, " is in none of its tables"));
+        return NotPprof(absl::StrCat("mapping ", location.mapping, " is in none of its tables"));
       }
       SetImage(TextOf(mapping->second.filename), frame);
       frame.build_id = builder_.String(TextOf(mapping->second.build_id));
     }
     // Each sample walks over them.
-    if (location.lines_end - location.lines_begin > kMaxPprofLines) return Damaged("a location has too many functions");
+    if (location.lines_end - location.lines_begin > kMaxPprofLines)
+      return NotPprof("a location has too many functions");
     location.frames_begin = static_cast<uint32_t>(frames_.size());
     if (location.lines_begin == location.lines_end) {
       frame.name = builder_.String(absl::StrCat("[no symbol at 0x", absl::Hex(location.address), "]"));
@@ -239,7 +240,7 @@ class PprofReader {
       const PprofLine& line = file_.lines[at];
       const auto function = file_.functions.find(line.function);
       if (function == file_.functions.end()) {
-        return Damaged(absl::StrCat("function ", line.function, " is in none of its tables"));
+        return NotPprof(absl::StrCat("function ", line.function, " is in none of its tables"));
       }
       const PprofFunction& entry = function->second;
       frame.name = builder_.String(TextOf(entry.name != 0 ? entry.name : entry.system_name));
@@ -290,7 +291,7 @@ absl::StatusOr<ProfileModel> ReadPprof(absl::string_view bytes) {
   try {  // protozero's way to say that bytes are no protobuf message; nothing of ours throws
     return PprofReader(bytes).Read();
   } catch (const protozero::exception&) {
-    return Damaged("its bytes are no protobuf message");
+    return NotPprof("its bytes are no protobuf message");
   }
 }
 

@@ -18,8 +18,8 @@ constexpr absl::string_view kKinds[] = {"unknown", "kernel", "native", "jit",   
 constexpr absl::string_view kStates[] = {"none", "suspending", "paused"};
 constexpr absl::string_view kLineKinds[] = {"none", "exact", "optimised"};
 constexpr absl::string_view kMachines[] = {"x86-64", "arm64"};
-constexpr absl::string_view kEvents[] = {"pause", "collection", "compilation"};
-static_assert(std::size(kEvents) == kModelEventKindCount);
+constexpr absl::string_view kEventTexts[] = {"pause", "collection", "compilation"};
+static_assert(std::size(kEventTexts) == kModelEventKindCount);
 static_assert(std::size(kViews) == kProfileViewCount);
 static_assert(std::size(kMachines) == kCodeMachineCount);
 static_assert(std::size(kLineKinds) == kLineKindCount);
@@ -68,8 +68,10 @@ std::optional<LineKind> LineKindOf(absl::string_view text) { return Find<LineKin
 absl::string_view CodeMachineText(CodeMachine machine) { return kMachines[static_cast<size_t>(machine)]; }
 std::optional<CodeMachine> CodeMachineOf(absl::string_view text) { return Find<CodeMachine>(kMachines, text); }
 absl::string_view SampleStateText(SampleState state) { return kStates[static_cast<size_t>(state)]; }
-absl::string_view ModelEventKindText(ModelEventKind kind) { return kEvents[static_cast<size_t>(kind)]; }
-std::optional<ModelEventKind> ModelEventKindOf(absl::string_view text) { return Find<ModelEventKind>(kEvents, text); }
+absl::string_view ModelEventKindText(ModelEventKind kind) { return kEventTexts[static_cast<size_t>(kind)]; }
+std::optional<ModelEventKind> ModelEventKindOf(absl::string_view text) {
+  return Find<ModelEventKind>(kEventTexts, text);
+}
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
 ModelFrame WithoutLine(ModelFrame frame) {

@@ -15,12 +15,12 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxRows = kReadLimits.samples;   // of samples, weights, events and frames
-constexpr size_t kMaxSampleFrames = 4 * kMaxRows;  // of all samples; they are said anew in each
-constexpr size_t kMaxProfiles = 100'000;           // of a file; a profile is a thread or a process
+constexpr size_t kMaxSpeedscopeDepth = 64;
+constexpr size_t kMaxSpeedscopeRows = kReadLimits.samples;   // of samples, weights, events and frames
+constexpr size_t kMaxSampleFrames = 4 * kMaxSpeedscopeRows;  // of all samples; they are said anew in each
+constexpr size_t kMaxProfiles = 100'000;                     // of a file; a profile is a thread or a process
 
-absl::Status Damaged(absl::string_view why) {
+absl::Status NotSpeedscope(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a speedscope profile: ", why)),
                   "was the file written to its end, and copied as a whole?");
 }
@@ -31,7 +31,7 @@ struct Event {
   char type = 0;  // 'O' opens, 'C' closes
 };
 
-// One of the file's profiles; the ranges are in FileTables.
+// One of the file's profiles; the ranges are in SpeedscopeTables.
 struct FileProfile {
   std::string type, name, unit;
   size_t samples_begin = 0, samples_end = 0;
@@ -39,7 +39,7 @@ struct FileProfile {
   size_t events_begin = 0, events_end = 0;
 };
 
-struct FileTables {
+struct SpeedscopeTables {
   std::string exporter;
   std::vector<FrameIndex> frames;  // the model's
   std::vector<FileProfile> profiles;
@@ -67,9 +67,9 @@ enum class Place : uint8_t {
 };
 
 // Takes the parser's events (nlohmann's SAX interface) and fills the tables.
-class TableEvents {
+class SpeedscopeEvents {
  public:
-  TableEvents(FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
+  SpeedscopeEvents(SpeedscopeTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
 
   absl::Status status() const { return status_; }
 
@@ -115,7 +115,7 @@ class TableEvents {
   bool end_object() {
     const Place left = place();
     places_.pop_back();
-    if (tables_.frames.size() >= kMaxRows) return Fail("it has too many frames");
+    if (tables_.frames.size() >= kMaxSpeedscopeRows) return Fail("it has too many frames");
     if (left == Place::kFrame) tables_.frames.push_back(builder_.Frame(std::exchange(frame_, {})));
     // Events without content would take more room here than in the file.
     if (left == Place::kEvent && tables_.events.back().type != 'O' && tables_.events.back().type != 'C') {
@@ -126,7 +126,7 @@ class TableEvents {
   bool end_array() {
     const Place left = place();
     places_.pop_back();
-    if (tables_.sample_ends.size() >= kMaxRows) return Fail("it has too many samples");
+    if (tables_.sample_ends.size() >= kMaxSpeedscopeRows) return Fail("it has too many samples");
     if (left == Place::kSample) tables_.sample_ends.push_back(tables_.sample_frames.size());
     if (tables_.profiles.empty()) return true;
     FileProfile& profile = tables_.profiles.back();
@@ -143,7 +143,7 @@ class TableEvents {
   Place place() const { return places_.back(); }
 
   bool Fail(absl::string_view why) {
-    status_ = Damaged(why);
+    status_ = NotSpeedscope(why);
     return false;
   }
 
@@ -182,9 +182,9 @@ class TableEvents {
   }
 
   bool Enter(Place next) {
-    if (places_.size() > kMaxDepth) return Fail(absl::StrCat("values are nested ", places_.size(), " deep"));
+    if (places_.size() > kMaxSpeedscopeDepth) return Fail(absl::StrCat("values are nested ", places_.size(), " deep"));
     places_.push_back(next);
-    if (tables_.events.size() >= kMaxRows) return Fail("it has too many events");
+    if (tables_.events.size() >= kMaxSpeedscopeRows) return Fail("it has too many events");
     if (next == Place::kEvent) tables_.events.emplace_back();
     if (next == Place::kProfile) {
       if (tables_.profiles.size() == kMaxProfiles) return Fail(absl::StrCat("more than ", kMaxProfiles, " profiles"));
@@ -200,7 +200,7 @@ class TableEvents {
 
   bool Number(double value) {
     const Place here = place();
-    if (tables_.weights.size() >= kMaxRows || tables_.sample_frames.size() >= kMaxSampleFrames) {
+    if (tables_.weights.size() >= kMaxSpeedscopeRows || tables_.sample_frames.size() >= kMaxSampleFrames) {
       return Fail("it has too many samples");
     }
     if (here == Place::kWeights) {
@@ -227,7 +227,7 @@ class TableEvents {
     return value >= 1 && value < 4294967296.0 && value == std::floor(value) ? static_cast<uint32_t>(value) : 0;
   }
 
-  FileTables& tables_;
+  SpeedscopeTables& tables_;
   ProfileModelBuilder& builder_;
   absl::Status status_;
   std::vector<Place> places_ = {Place::kTop};
@@ -250,9 +250,9 @@ std::optional<Unit> UnitOf(absl::string_view text) {
 }
 
 // Tables of a file -> the model, each index checked.
-class ModelMaker {
+class SpeedscopeMaker {
  public:
-  ModelMaker(const FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
+  SpeedscopeMaker(const SpeedscopeTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
 
   absl::Status Make() {
     builder_.meta().creator = tables_.exporter;
@@ -276,7 +276,7 @@ class ModelMaker {
       } else if (profile.type == "evented") {
         RETURN_IF_ERROR(AddEvents(profile));
       } else {
-        return Damaged("a profile is neither sampled nor evented");
+        return NotSpeedscope("a profile is neither sampled nor evented");
       }
     }
     return absl::OkStatus();
@@ -286,7 +286,7 @@ class ModelMaker {
   absl::Status AddSamples(const FileProfile& profile) {
     const size_t samples = profile.samples_end - profile.samples_begin;
     const size_t weights = profile.weights_end - profile.weights_begin;
-    if (samples != weights) return Damaged(absl::StrCat(samples, " samples with ", weights, " weights"));
+    if (samples != weights) return NotSpeedscope(absl::StrCat(samples, " samples with ", weights, " weights"));
     for (size_t i = 0; i < samples && builder_.ok(); ++i) {
       const size_t sample = profile.samples_begin + i;
       NodeIndex node = kRootNode;
@@ -305,7 +305,7 @@ class ModelMaker {
     double since = 0;
     for (size_t i = profile.events_begin; i < profile.events_end && builder_.ok(); ++i) {
       const Event& event = tables_.events[i];
-      if (i > profile.events_begin && event.at < since) return Damaged("an event is earlier than the one before");
+      if (i > profile.events_begin && event.at < since) return NotSpeedscope("an event is earlier than the one before");
       // Nothing open is no work.
       if (!open.empty()) RETURN_IF_ERROR(Add(open.back().second, since, event.at));
       since = event.at;
@@ -316,14 +316,14 @@ class ModelMaker {
       } else if (event.type == 'C' && !open.empty() && open.back().first == event.frame) {
         open.pop_back();
       } else {
-        return Damaged("an event closes a frame that is not the last one opened");
+        return NotSpeedscope("an event closes a frame that is not the last one opened");
       }
     }
     return absl::OkStatus();
   }
 
   static absl::Status UnknownFrame(uint32_t frame) {
-    return Damaged(absl::StrCat("frame ", frame, " is not in its table"));
+    return NotSpeedscope(absl::StrCat("frame ", frame, " is not in its table"));
   }
 
   // Both ends are rounded, not their distance, so that roundings don't add up.
@@ -331,14 +331,14 @@ class ModelMaker {
     const double begin = from * scale_, end = to * scale_;
     constexpr double kLimit = static_cast<double>(kMaxTotalWeight);
     if (!(std::fabs(begin) < kLimit && std::fabs(end) < kLimit && begin <= end)) {
-      return Damaged("a weight is negative, or 2^63 or more");
+      return NotSpeedscope("a weight is negative, or 2^63 or more");
     }
     const uint64_t weight = static_cast<uint64_t>(std::llround(end)) - static_cast<uint64_t>(std::llround(begin));
     builder_.Add({.thread = thread_, .stack = node, .weight = weight});
     return absl::OkStatus();
   }
 
-  const FileTables& tables_;
+  const SpeedscopeTables& tables_;
   ProfileModelBuilder& builder_;
   ThreadIndex thread_ = 0;
   double scale_ = 1;
@@ -347,11 +347,11 @@ class ModelMaker {
 }  // namespace
 
 absl::StatusOr<ProfileModel> ReadSpeedscope(absl::string_view text) {
-  FileTables tables;
+  SpeedscopeTables tables;
   ProfileModelBuilder builder(kReadLimits);
-  TableEvents events(tables, builder);
-  RETURN_IF_ERROR(ParseTables(text, events, builder, Damaged("the JSON text is damaged")));
-  RETURN_IF_ERROR(ModelMaker(tables, builder).Make());
+  SpeedscopeEvents events(tables, builder);
+  RETURN_IF_ERROR(ParseTables(text, events, builder, NotSpeedscope("the JSON text is damaged")));
+  RETURN_IF_ERROR(SpeedscopeMaker(tables, builder).Make());
   return std::move(builder).Build();
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr absl::string_view kMagic("DNCCDAC\0", 8);
+constexpr absl::string_view kDescriptorMagic("DNCCDAC\0", 8);
 constexpr uint32_t kFlagValid = 1, kFlag32Bit = 2;  // bit 0 is always set
 
 // Numbers stand as numbers or as texts ("0xc", "42").
@@ -86,7 +86,7 @@ auto Find(const Map& map, absl::string_view key) -> std::optional<typename Map::
 }  // namespace
 
 absl::StatusOr<ContractDescriptorHeader> ContractDescriptorHeader::Parse(std::span<const std::byte> bytes) {
-  if (bytes.size() < kBytes || AsText(bytes.first(kMagic.size())) != kMagic) {
+  if (bytes.size() < kBytes || AsText(bytes.first(kDescriptorMagic.size())) != kDescriptorMagic) {
     return absl::DataLossError("no contract descriptor");
   }
   const uint32_t flags = *LoadAt<uint32_t>(bytes, 8);

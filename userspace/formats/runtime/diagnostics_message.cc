@@ -13,8 +13,8 @@
 namespace clrsampler {
 namespace {
 
-constexpr char kMagic[] = "DOTNET_IPC_V1";  // its NUL belongs to it
-constexpr size_t kMagicBytes = sizeof kMagic;
+constexpr char kMessageMagic[] = "DOTNET_IPC_V1";  // its NUL belongs to it
+constexpr size_t kMagicBytes = sizeof kMessageMagic;
 constexpr uint8_t kServerSet = 0xFF;
 constexpr uint8_t kOk = 0x00;
 constexpr uint8_t kError = 0xFF;
@@ -33,7 +33,7 @@ void AppendText(std::string& out, absl::string_view text) {
 }
 
 std::string Encode(uint8_t set, uint8_t id, std::span<const std::byte> payload) {
-  std::string out(kMagic, kMagicBytes);
+  std::string out(kMessageMagic, kMagicBytes);
   AppendLittle(out, kDiagnosticsHeaderBytes + payload.size(), 2);
   AppendLittle(out, set, 1);
   AppendLittle(out, id, 1);
@@ -51,7 +51,7 @@ struct Message {
 // The size is judged here and trusted by the callers.
 absl::StatusOr<std::optional<Message>> Split(std::span<const std::byte> bytes) {
   const size_t magic_there = std::min(bytes.size(), kMagicBytes);
-  if (magic_there > 0 && std::memcmp(bytes.data(), kMagic, magic_there) != 0) {
+  if (magic_there > 0 && std::memcmp(bytes.data(), kMessageMagic, magic_there) != 0) {
     return absl::DataLossError("the other side does not speak the .NET diagnostics protocol");
   }
   if (bytes.size() < kDiagnosticsHeaderBytes) return std::optional<Message>();

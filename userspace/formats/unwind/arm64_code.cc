@@ -8,12 +8,12 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint32_t kFp = 29, kLr = 30, kSp = 31;
-constexpr int64_t kInstructionBytes = 4;
+constexpr uint32_t kX29 = 29, kX30 = 30, kSp = 31;
+constexpr int64_t kArm64InstructionBytes = 4;
 constexpr int kMaxBefore = 16;  // longer than prologues and epilogues
-constexpr int kMaxFrom = kArm64BytesFrom / kInstructionBytes;
+constexpr int kMaxFrom = kArm64BytesFrom / kArm64InstructionBytes;
 // No frame is larger: the JIT probes pages one by one, and a stack has 8 MiB.
-constexpr int64_t kMaxFrameBytes = 8 << 20;
+constexpr int64_t kMaxAllocation = 8 << 20;
 
 int64_t SignExtended(uint32_t value, int bits) {
   const uint32_t sign = 1u << (bits - 1);
@@ -40,13 +40,13 @@ class Instruction {
   }
   bool IsTrap() const { return bits_ < 0x10000 || Is(0xFFE0001F, 0xD4200000) || Is(0xFFE0001F, 0xD4400000); }
   bool EndsStraightLine() const { return IsBranchToRegister() || IsJump() || IsCall() || IsTrap(); }
-  int64_t JumpBytes() const { return SignExtended(bits_, 26) * kInstructionBytes; }
+  int64_t JumpBytes() const { return SignExtended(bits_, 26) * kArm64InstructionBytes; }
 
   // add x29, sp, #N (which mov x29, sp is one of) and add x29, sp, xN.
   bool SetsFramePointer() const {
-    return rd() == kFp && rn() == kSp && (Is(0xFF800000, 0x91000000) || Is(0xFFE00000, 0x8B200000));
+    return rd() == kX29 && rn() == kSp && (Is(0xFF800000, 0x91000000) || Is(0xFFE00000, 0x8B200000));
   }
-  bool MovesToLinkRegister() const { return rd() == kLr && Is(0xFFE0FFE0, 0xAA0003E0); }  // mov x30, xN
+  bool MovesToLinkRegister() const { return rd() == kX30 && Is(0xFFE0FFE0, 0xAA0003E0); }  // mov x30, xN
   bool IsLoadOrStore() const { return Is(0x0A000000, 0x08000000); }
   bool IsLiteralLoad() const { return Is(0x3B000000, 0x18000000); }
   bool IsLoad() const { return IsLoadOrStore() && (IsLiteralLoad() || Is(0x00400000, 0x00400000)); }
@@ -55,7 +55,7 @@ class Instruction {
   bool Loads(uint32_t reg) const { return IsLoad() && !IsVector() && (rd() == reg || (IsPair() && rt2() == reg)); }
 
   // mov sp, x29 and the like: a frame is left, and its record is in place.
-  bool TakesSpFromFrame() const { return rd() == kSp && rn() == kFp && Is(0xBF800000, 0x91000000); }
+  bool TakesSpFromFrame() const { return rd() == kSp && rn() == kX29 && Is(0xBF800000, 0x91000000); }
 
   // By how much sp moves; nullopt: by the value of a register, or to that of one.
   std::optional<int64_t> MovesSp() const {
@@ -100,9 +100,9 @@ class Code {
 // Whether the registers were taken back already: all that follows in a straight line is the epilogue's rest.
 bool IsBehindRestore(const Code& code, int64_t at) {
   for (int i = 1; i <= kMaxBefore; ++i) {
-    const std::optional<Instruction> before = code.At(at - i * kInstructionBytes);
+    const std::optional<Instruction> before = code.At(at - i * kArm64InstructionBytes);
     if (!before || before->EndsStraightLine() || before->IsConditional()) return false;
-    if (before->Loads(kLr)) return true;
+    if (before->Loads(kX30)) return true;
   }
   return false;
 }
@@ -111,7 +111,7 @@ bool IsBehindRestore(const Code& code, int64_t at) {
 int64_t MovedByPrologue(const Code& code, int64_t at) {
   int64_t moved = 0;
   for (int i = 1; i <= kMaxBefore; ++i) {
-    const std::optional<Instruction> before = code.At(at - i * kInstructionBytes);
+    const std::optional<Instruction> before = code.At(at - i * kArm64InstructionBytes);
     if (!before) break;
     const std::optional<int64_t> step = before->MovesSp();
     // This is a store, or sub sp. A load, or anything else, is not part of this prologue.
@@ -125,7 +125,7 @@ int64_t MovedByPrologue(const Code& code, int64_t at) {
 // computed.
 bool JumpsToLoaded(const Code& code, int64_t at, uint32_t reg) {
   for (int i = 1; i <= kMaxBefore; ++i) {
-    const std::optional<Instruction> before = code.At(at - i * kInstructionBytes);
+    const std::optional<Instruction> before = code.At(at - i * kArm64InstructionBytes);
     if (!before || before->EndsStraightLine()) return false;
     if (before->Loads(reg)) return true;
     if (!before->IsLoadOrStore() && !before->IsConditional() && before->rd() == reg) return false;
@@ -138,20 +138,20 @@ bool JumpsToLoaded(const Code& code, int64_t at, uint32_t reg) {
 Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> bytes, size_t offset) {
   const Code code(bytes);
   const Arm64Leaf record{Arm64Return::kFrameRecord};
-  if (offset > bytes.size() || offset % kInstructionBytes != 0) return {};
+  if (offset > bytes.size() || offset % kArm64InstructionBytes != 0) return {};
   int64_t at = static_cast<int64_t>(offset);
   const bool restored = IsBehindRestore(code, at);
   bool jumped = false;
   int64_t moved = 0;  // sp, from here to the instruction looked at
   const auto in_link_register = [&](int64_t above) {
-    if (above < 0 || above > kMaxFrameBytes) return Arm64Leaf{};
+    if (above < 0 || above > kMaxAllocation) return Arm64Leaf{};
     return Arm64Leaf{Arm64Return::kLinkRegister, static_cast<uint32_t>(above)};
   };
   for (int i = 0; i < kMaxFrom; ++i) {
     const std::optional<Instruction> next = code.At(at);
     if (!next && restored) return in_link_register(moved);
     if (!next) return jumped ? record : Arm64Leaf{};
-    if (next->Loads(kLr) || next->MovesToLinkRegister()) return record;
+    if (next->Loads(kX30) || next->MovesToLinkRegister()) return record;
     if (next->SetsFramePointer()) return in_link_register(MovedByPrologue(code, static_cast<int64_t>(offset)));
     if (next->IsRet()) return in_link_register(moved);
     if (next->IsJumpToRegister()) {
@@ -167,7 +167,7 @@ Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> bytes, size_t offset) {
     }
     if (next->TakesSpFromFrame()) return record;
     moved += next->MovesSp().value_or(0);
-    at += kInstructionBytes;
+    at += kArm64InstructionBytes;
   }
   return record;
 }

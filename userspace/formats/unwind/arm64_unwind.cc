@@ -10,11 +10,13 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kWordBytes = 4;
+constexpr size_t kXdataWordBytes = 4;
 // DWARF numbers: x0 to x30 are 0 to 30, d0 to d31 are 64 to 95. Callees save x19 to x28 and d8 to d15.
 constexpr uint8_t kX19 = 19, kFp = 29, kLr = 30, kD8 = 72, kD15 = 79;
 
-absl::Status Damaged(absl::string_view what) { return absl::DataLossError(absl::StrCat("arm64 unwind info: ", what)); }
+absl::Status DamagedArm64(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("arm64 unwind info: ", what));
+}
 
 // The first word, and a second one where its counts are both 0.
 struct Header {
@@ -26,24 +28,24 @@ struct Header {
 
 absl::StatusOr<Header> ReadHeader(std::span<const std::byte> bytes) {
   const std::optional<uint32_t> word = LoadAt<uint32_t>(bytes, 0);
-  if (!word) return Damaged("too short");
-  if (const uint32_t version = *word >> 18 & 3; version != 0) return Damaged(absl::StrCat("version ", version));
+  if (!word) return DamagedArm64("too short");
+  if (const uint32_t version = *word >> 18 & 3; version != 0) return DamagedArm64(absl::StrCat("version ", version));
   const bool has_handler = *word >> 20 & 1, one_epilogue = *word >> 21 & 1;
   size_t epilogues = *word >> 22 & 31, code_words = *word >> 27;
   Header header;
-  header.codes_offset = kWordBytes;
+  header.codes_offset = kXdataWordBytes;
   if (epilogues == 0 && code_words == 0) {
-    const std::optional<uint32_t> extension = LoadAt<uint32_t>(bytes, kWordBytes);
-    if (!extension) return Damaged("too short");
+    const std::optional<uint32_t> extension = LoadAt<uint32_t>(bytes, kXdataWordBytes);
+    if (!extension) return DamagedArm64("too short");
     epilogues = *extension & 0xFFFF;
     code_words = *extension >> 16 & 0xFF;
-    header.codes_offset += kWordBytes;
+    header.codes_offset += kXdataWordBytes;
   }
   // With one epilogue the count is the place where its codes begin, and there is no word.
-  if (!one_epilogue) header.codes_offset += epilogues * kWordBytes;
+  if (!one_epilogue) header.codes_offset += epilogues * kXdataWordBytes;
   header.function_bytes = (*word & 0x3FFFF) * 4;
-  header.code_bytes = code_words * kWordBytes;
-  header.bytes = header.codes_offset + header.code_bytes + (has_handler ? kWordBytes : 0);
+  header.code_bytes = code_words * kXdataWordBytes;
+  header.bytes = header.codes_offset + header.code_bytes + (has_handler ? kXdataWordBytes : 0);
   return header;
 }
 
@@ -141,8 +143,8 @@ absl::StatusOr<RawCode> Decode(std::span<const std::byte> codes) {
   } else {
     code = DecodeOther(first, codes.subspan(1));
   }
-  if (!code) return Damaged(absl::StrCat("code ", first));
-  if (code->bytes > codes.size()) return Damaged("a code that goes on behind the last one");
+  if (!code) return DamagedArm64(absl::StrCat("code ", first));
+  if (code->bytes > codes.size()) return DamagedArm64("a code that goes on behind the last one");
   return *code;
 }
 
@@ -164,7 +166,7 @@ absl::StatusOr<size_t> Arm64UnwindInfo::RecordBytes(std::span<const std::byte> h
 
 absl::StatusOr<Arm64UnwindInfo> Arm64UnwindInfo::Parse(std::span<const std::byte> bytes) {
   ASSIGN_OR_RETURN(const Header header, ReadHeader(bytes));
-  if (header.bytes > bytes.size()) return Damaged("too short");
+  if (header.bytes > bytes.size()) return DamagedArm64("too short");
   const std::span<const std::byte> codes = bytes.subspan(header.codes_offset, header.code_bytes);
   std::vector<RawCode> raw;  // the last instruction first
   std::optional<size_t> own;
@@ -185,7 +187,7 @@ absl::StatusOr<Arm64UnwindInfo> Arm64UnwindInfo::Parse(std::span<const std::byte
   for (size_t i = raw.size(); i-- > 0;) {
     if (raw[i].kind == RawCode::Kind::kNextPair) {
       const auto next = info.codes.empty() ? std::nullopt : PairAfter(info.codes.back());
-      if (!next) return Damaged("a next pair of none");
+      if (!next) return DamagedArm64("a next pair of none");
       raw[i].code = *next;
     }
     info.codes.push_back(raw[i].code);

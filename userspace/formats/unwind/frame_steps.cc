@@ -13,8 +13,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr int64_t kMaxFrameBytes = 1 << 30;
-constexpr size_t kRuntimeFunctionBytes = 12;
 constexpr uint8_t kDwarfRsp = 7, kDwarfRbp = 6;
 constexpr uint8_t kRbp = 5;
 // By the numbers of x86-64 instructions (System V ABI for x86-64, figure 3.36).

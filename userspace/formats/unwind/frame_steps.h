@@ -16,6 +16,8 @@
 
 namespace clrsampler {
 
+inline constexpr int64_t kMaxFrameBytes = 1 << 30;  // more is no frame
+
 enum class FrameRule : uint8_t {
   kCfa,           // the caller's sp is `reg` + `value` from here on
   kSaved,         // the caller's `reg` lies at `value` from its sp

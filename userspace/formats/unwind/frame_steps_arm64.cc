@@ -11,7 +11,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr int64_t kMaxFrameBytes = 1 << 30;
 constexpr uint32_t kInstructionBytes = 4;
 constexpr uint32_t kPaciasp = 0xD503233F, kTakesCallersRegisters = 0xA9407BBD;  // ldp x29, x30, [x29]
 constexpr uint8_t kDwarfFp = 29, kDwarfSp = 31;

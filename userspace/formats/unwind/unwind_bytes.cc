@@ -9,19 +9,19 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kHeaderBytes = 4, kRuntimeFunctionBytes = 12;
+constexpr size_t kInfoHeaderBytes = 4;
 constexpr uint8_t kChained = 4;
 
 }  // namespace
 
 std::span<const std::byte> ReadUnwindInfoBytes(ReadBytes read, uint64_t address, UnwindInfoBytes& bytes) {
   // The bytes that tell the size are read first.
-  if (!read(address, std::span(bytes).first(kHeaderBytes))) return {};
+  if (!read(address, std::span(bytes).first(kInfoHeaderBytes))) return {};
   const size_t slots = (static_cast<size_t>(bytes[2]) + 1) & ~size_t{1};
   const bool chained = (static_cast<uint8_t>(bytes[0]) >> 3 & kChained) != 0;
-  const auto all = std::span(bytes).first(kHeaderBytes + 2 * slots + (chained ? kRuntimeFunctionBytes : 0));
+  const auto all = std::span(bytes).first(kInfoHeaderBytes + 2 * slots + (chained ? kRuntimeFunctionBytes : 0));
   // The size was read a moment before. The parser notices the size of other data.
-  if (all.size() > kHeaderBytes && !read(address + kHeaderBytes, all.subspan(kHeaderBytes))) return {};
+  if (all.size() > kInfoHeaderBytes && !read(address + kInfoHeaderBytes, all.subspan(kInfoHeaderBytes))) return {};
   return all;
 }
 
@@ -44,7 +44,7 @@ absl::StatusOr<std::string> UnwindBytes(UnwindInfo::Reader read, uint32_t rva) {
 
 absl::StatusOr<std::string> Arm64UnwindBytes(ReadBytes read, uint64_t address) {
   const auto unreadable = [] { return absl::DataLossError("arm64 unwind info: it can't be read"); };
-  std::string bytes(kHeaderBytes, '\0');
+  std::string bytes(kInfoHeaderBytes, '\0');
   if (!read(address, std::as_writable_bytes(std::span(bytes)))) return unreadable();
   absl::StatusOr<size_t> size = Arm64UnwindInfo::RecordBytes(AsBytes(bytes));
   if (!size.ok()) {  // the first word may say that a second one follows

@@ -13,6 +13,8 @@
 
 namespace clrsampler {
 
+inline constexpr size_t kRuntimeFunctionBytes = 12;  // of RUNTIME_FUNCTION
+
 enum class UnwindOp : uint8_t {
   kPush,      // of the register; sp falls by 8
   kAlloc,     // sp falls by `value`

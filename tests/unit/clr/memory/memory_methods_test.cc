@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "os/clock.h"
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
 #include "unit/formats/unwind/code_bytes.h"
@@ -465,22 +466,21 @@ TEST_F(MemoryMethodsTest, AfterAnAnnouncedExecNothingIsRead) {
 
 // Samples are looked at more often where what they ran may be gone in a moment.
 TEST_F(MemoryMethodsTest, TurnsAreShortForYoungProcessesAndAssembliesThatCanBeFreed) {
-  constexpr uint64_t kSecond = 1'000'000'000;
-  process_.compiles_since = {10 * kSecond};
-  methods_.Poll(process_, {11 * kSecond});
-  EXPECT_TRUE(methods_.WantsShortIterations({11 * kSecond}));
-  methods_.Poll(process_, {13 * kSecond});
-  EXPECT_FALSE(methods_.WantsShortIterations({13 * kSecond}));
+  process_.compiles_since = {10 * kSecondNs};
+  methods_.Poll(process_, {11 * kSecondNs});
+  EXPECT_TRUE(methods_.WantsShortIterations({11 * kSecondNs}));
+  methods_.Poll(process_, {13 * kSecondNs});
+  EXPECT_FALSE(methods_.WantsShortIterations({13 * kSecondNs}));
 
   // A dynamic method is noted by the sampler.
   Emit(0x100, "Emitted1");
-  Observe(14 * kSecond, {kTransient + 0x110});
-  EXPECT_FALSE(methods_.WantsShortIterations({14 * kSecond}));
+  Observe(14 * kSecondNs, {kTransient + 0x110});
+  EXPECT_FALSE(methods_.WantsShortIterations({14 * kSecondNs}));
   fake_.AddCode(*transient_, 0x300, 0x80, fake_.AddMethod(type_, 1));
-  Observe(15 * kSecond, {kTransient + 0x310});
-  EXPECT_TRUE(methods_.WantsShortIterations({15 * kSecond}));
-  Observe(16 * kSecond, {kTransient + 0x310});  // the same one, still there
-  EXPECT_FALSE(methods_.WantsShortIterations({16 * kSecond}));
+  Observe(15 * kSecondNs, {kTransient + 0x310});
+  EXPECT_TRUE(methods_.WantsShortIterations({15 * kSecondNs}));
+  Observe(16 * kSecondNs, {kTransient + 0x310});  // the same one, still there
+  EXPECT_FALSE(methods_.WantsShortIterations({16 * kSecondNs}));
 }
 
 TEST_F(MemoryMethodsTest, TheSamplerIsToldOfTransientCode) {

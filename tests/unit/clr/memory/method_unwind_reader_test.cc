@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kCode = 0x7F0000000000, kCodeBytes = 0x10000;
+constexpr uint64_t kMethodCode = 0x7F0000000000, kMethodCodeBytes = 0x10000;
 constexpr uint64_t kMethod = 0x100;
 constexpr uint32_t kUnwind = 0x1000, kFuncletUnwind = 0x2000;
 
@@ -23,17 +23,17 @@ constexpr uint32_t kUnwind = 0x1000, kFuncletUnwind = 0x2000;
 class MethodUnwindReaderArm64Test : public testing::Test {
  protected:
   MethodUnwindReaderArm64Test() : fake_({10, ElfMachine::kArm64}) {
-    heap_ = &fake_.AddHeap(kCode, kCodeBytes);
+    heap_ = &fake_.AddHeap(kMethodCode, kMethodCodeBytes);
     header_ = fake_.AddCode(*heap_, kMethod, kBytes, 0xAAAA, kFuncletBytes);
     table_ = header_ + fake_.layout.code_header.unwinds;
     fake_.memory.Set<uint32_t>(table_ + 4, kUnwind);
     fake_.memory.Set<uint32_t>(table_ + 8 + 4, kFuncletUnwind);
-    fake_.memory.SetBytes(kCode + kUnwind, Hex(kArm64Plain.unwind));
-    fake_.memory.SetBytes(kCode + kFuncletUnwind, Hex(kArm64Funclet.unwind));
+    fake_.memory.SetBytes(kMethodCode + kUnwind, Hex(kArm64Plain.unwind));
+    fake_.memory.SetBytes(kMethodCode + kFuncletUnwind, Hex(kArm64Funclet.unwind));
   }
   std::vector<CodeUnwind> Parts() {
     MethodCode code;
-    code.range = {kCode + kMethod, kCode + kMethod + kBytes + kFuncletBytes};
+    code.range = {kMethodCode + kMethod, kMethodCode + kMethod + kBytes + kFuncletBytes};
     code.header = header_;
     EXPECT_TRUE(fake_.memory.Read(header_, code.identity));
     return ReadUnwindParts(fake_.memory, fake_.layout, code);
@@ -65,9 +65,10 @@ TEST_F(MethodUnwindReaderArm64Test, WhatCannotBeHadOrContradictsTheMethodIsNothi
   EXPECT_THAT(PartsWith(table_ + 8, kMethod + kBytes - 4), IsEmpty()) << "parts overlap";
   EXPECT_THAT(PartsWith(table_ + 8, kMethod - 4), IsEmpty()) << "a funclet lies before its method";
   EXPECT_THAT(PartsWith(table_ + 8, 0xFFFFFFF0), IsEmpty()) << "a funclet ends behind all addresses";
-  EXPECT_THAT(PartsWith(kCode + kUnwind, 0x00540000 | 10), IsEmpty()) << "of another version";
-  EXPECT_THAT(PartsWith(kCode + kUnwind, 0x00500000), IsEmpty()) << "no instruction";
-  EXPECT_THAT(PartsWith(kCode + kFuncletUnwind, 0x10300009), IsEmpty()) << "one instruction more than the method has";
+  EXPECT_THAT(PartsWith(kMethodCode + kUnwind, 0x00540000 | 10), IsEmpty()) << "of another version";
+  EXPECT_THAT(PartsWith(kMethodCode + kUnwind, 0x00500000), IsEmpty()) << "no instruction";
+  EXPECT_THAT(PartsWith(kMethodCode + kFuncletUnwind, 0x10300009), IsEmpty())
+      << "one instruction more than the method has";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kBegin = 0x7f00'0000'1000;
+constexpr uint64_t kStubBegin = 0x7f00'0000'1000;
 constexpr size_t kBefore = 0x300;  // of other memory
 
 using Bytes = std::vector<uint8_t>;
@@ -90,7 +90,7 @@ std::vector<std::byte> Among(const Bytes& bytes, size_t before = kBefore, size_t
 }
 
 std::string KindAt(const std::vector<std::byte>& memory, size_t at) {
-  const auto found = StubCodeAround(ElfMachine::kX64, kBegin + at, memory, kBegin);
+  const auto found = StubCodeAround(ElfMachine::kX64, kStubBegin + at, memory, kStubBegin);
   return found.has_value() ? std::string(found->kind) : "";
 }
 
@@ -101,9 +101,9 @@ TEST(StubCode, IsKnownFromEachOfItsBytesAndFromNoOther) {
       const bool inside = i >= kBefore + c.header && i < kBefore + c.bytes.size();
       ASSERT_EQ(KindAt(memory, i), inside ? c.kind : "") << c.kind << " at " << i;
     }
-    const auto found = StubCodeAround(ElfMachine::kX64, kBegin + kBefore + c.header, memory, kBegin);
-    EXPECT_EQ(found->range.begin, kBegin + kBefore + c.header);
-    EXPECT_EQ(found->range.end, kBegin + kBefore + c.bytes.size());
+    const auto found = StubCodeAround(ElfMachine::kX64, kStubBegin + kBefore + c.header, memory, kStubBegin);
+    EXPECT_EQ(found->range.begin, kStubBegin + kBefore + c.header);
+    EXPECT_EQ(found->range.end, kStubBegin + kBefore + c.bytes.size());
   }
 }
 
@@ -112,9 +112,9 @@ TEST(StubCode, NeighboursAreApart) {
   for (int i = 0; i < 40; ++i) page = Joined({page, CallCounting(0x4000)});
   const std::vector<std::byte> memory = Among(page);
   for (size_t i = 0; i < page.size(); ++i) {
-    const auto found = StubCodeAround(ElfMachine::kX64, kBegin + kBefore + i, memory, kBegin);
+    const auto found = StubCodeAround(ElfMachine::kX64, kStubBegin + kBefore + i, memory, kStubBegin);
     ASSERT_TRUE(found.has_value()) << i;
-    EXPECT_EQ(found->range.begin, kBegin + kBefore + i / 24 * 24);
+    EXPECT_EQ(found->range.begin, kStubBegin + kBefore + i / 24 * 24);
   }
 }
 
@@ -154,13 +154,14 @@ TEST(StubCode, WhatIsCutIsNone) {
     const std::vector<std::byte> memory = Among(c.bytes);
     const size_t first = kBefore + c.header, end = kBefore + c.bytes.size();
     for (size_t size = first + 1; size < end; ++size) {
-      EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin + first, std::span(memory).first(size), kBegin).has_value());
+      EXPECT_FALSE(
+          StubCodeAround(ElfMachine::kX64, kStubBegin + first, std::span(memory).first(size), kStubBegin).has_value());
     }
-    EXPECT_FALSE(
-        StubCodeAround(ElfMachine::kX64, kBegin + end - 1, std::span(memory).subspan(first + 1), kBegin + first + 1)
-            .has_value());
-    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin - 1, memory, kBegin).has_value());
-    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin + memory.size(), memory, kBegin).has_value());
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kStubBegin + end - 1, std::span(memory).subspan(first + 1),
+                                kStubBegin + first + 1)
+                     .has_value());
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kStubBegin - 1, memory, kStubBegin).has_value());
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kStubBegin + memory.size(), memory, kStubBegin).has_value());
   }
 }
 
@@ -170,7 +171,7 @@ TEST(StubCode, OfARangeOfAssembledStubsNoHeaderIsAsked) {
                        0x89, 0xf2, 0x48, 0xbe, 0x38, 0x45, 0x9b, 0xff, 0xfb, 0x7e, 0x00, 0x00,
                        0x48, 0xb8, 0x98, 0x25, 0xce, 0xfe, 0xfb, 0x7e, 0x00, 0x00, 0xff, 0xe0};
   const auto kind_at = [](const Bytes& bytes, size_t offset) {
-    const auto found = LinkedStubAround(ElfMachine::kX64, kBegin + kBefore + offset, Among(bytes), kBegin);
+    const auto found = LinkedStubAround(ElfMachine::kX64, kStubBegin + kBefore + offset, Among(bytes), kStubBegin);
     return found.has_value() ? std::string(found->kind) : "";
   };
   for (size_t i = 8; i < moves.size(); ++i) EXPECT_EQ(kind_at(moves, i), "InstantiatingStub") << i;
@@ -213,7 +214,7 @@ std::vector<Arm64Case> Arm64Cases() {
 }
 
 std::string Arm64KindAt(const std::vector<std::byte>& memory, size_t offset) {
-  const auto found = StubCodeAround(ElfMachine::kArm64, kBegin + offset, memory, kBegin);
+  const auto found = StubCodeAround(ElfMachine::kArm64, kStubBegin + offset, memory, kStubBegin);
   return found.has_value() ? std::string(found->kind) : "";
 }
 
@@ -225,17 +226,17 @@ TEST(StubCode, OnArm64IsKnownFromEachOfItsInstructions) {
     for (size_t i = 0; i < memory.size(); i += 4) {
       ASSERT_EQ(Arm64KindAt(memory, i), i >= first && i < end ? c.kind : "") << c.kind << " at " << i;
     }
-    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kBegin + first, memory, kBegin).has_value());
+    EXPECT_FALSE(StubCodeAround(ElfMachine::kX64, kStubBegin + first, memory, kStubBegin).has_value());
     for (size_t at = 0; at + 8 < c.code.size(); at += 4) {
       Bytes changed = bytes;
       changed[changed.size() - c.code.size() + at + 3] ^= 0x20;
       EXPECT_EQ(Arm64KindAt(Among(changed), first), "") << c.kind << " with another instruction at " << at;
     }
     for (size_t size = first + 1; size < end; ++size) {
-      EXPECT_FALSE(
-          StubCodeAround(ElfMachine::kArm64, kBegin + first, std::span(memory).first(size), kBegin).has_value());
+      EXPECT_FALSE(StubCodeAround(ElfMachine::kArm64, kStubBegin + first, std::span(memory).first(size), kStubBegin)
+                       .has_value());
     }
-    const auto linked = LinkedStubAround(ElfMachine::kArm64, kBegin + kBefore, Among(c.code), kBegin);
+    const auto linked = LinkedStubAround(ElfMachine::kArm64, kStubBegin + kBefore, Among(c.code), kStubBegin);
     EXPECT_EQ(linked.has_value(), c.has_header) << c.kind;
   }
   for (const size_t at : {0, 20, 28}) {  // cells that do not follow each other

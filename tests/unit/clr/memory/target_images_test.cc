@@ -8,18 +8,17 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
 class ManualClock : public Clock {
  public:
   MonotonicTime Now() const override { return now; }
-  MonotonicTime now{100 * kSecond};
+  MonotonicTime now{100 * kSecondNs};
 };
 
 // A process whose maps are a file.
@@ -82,14 +81,14 @@ TEST_F(TargetImagesTest, ManyBytesAreNotReadAgainAndAgain) {
   EXPECT_GE(found, 2);
   EXPECT_LE(found, 6);
   EXPECT_FALSE(Has(1029));
-  clock_.now.ns += kSecond;
+  clock_.now.ns += kSecondNs;
   EXPECT_TRUE(Has(1029));
   EXPECT_TRUE(Has(0)) << "what is known takes no reading";
 }
 
 TEST_F(TargetImagesTest, AProcessThatIsGoneHasNone) {
   EXPECT_FALSE(Has(0));
-  clock_.now.ns -= 10 * kSecond;
+  clock_.now.ns -= 10 * kSecondNs;
   EXPECT_FALSE(Has(0)) << "time may go backwards in a saved stream";
 }
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 class BtfBuilder {
  public:
@@ -47,6 +47,6 @@ class BtfBuilder {
   std::string names_ = std::string(1, '\0');
 };
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_FORMATS_BTF_BTF_BUILDER_H_

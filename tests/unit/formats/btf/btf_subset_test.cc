@@ -11,7 +11,7 @@
 namespace clrsampler {
 namespace {
 
-using testing::BtfBuilder;
+using test_support::BtfBuilder;
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 

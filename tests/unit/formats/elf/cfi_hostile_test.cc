@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kCode = FrameBuilder::kCode;
+constexpr uint64_t kHostileCode = FrameBuilder::kCode;
 
 std::optional<CfiTable> Open(const std::string& bytes, bool compiled) {
   const auto image = ElfImage::Parse(AsBytes(bytes));
@@ -30,7 +30,7 @@ void UseAll(const std::string& bytes) {
   for (const bool compiled : {true, false}) {
     const auto table = Open(bytes, compiled);
     if (!table) continue;
-    for (uint64_t at = kCode - 16; at < kCode + 0x200; at += 3) (void)table->At({at});
+    for (uint64_t at = kHostileCode - 16; at < kHostileCode + 0x200; at += 3) (void)table->At({at});
     for (const uint64_t at : {uint64_t{0}, ~uint64_t{0}, FrameBuilder::kFrames}) (void)table->At({at});
   }
 }
@@ -39,7 +39,7 @@ std::string Good() {
   FrameBuilder builder;
   const uint64_t common = builder.AddCommon();
   for (uint64_t i = 0; i < 8; ++i) {
-    builder.AddFunction(common, kCode + i * 0x40, 0x40,
+    builder.AddFunction(common, kHostileCode + i * 0x40, 0x40,
                         cfa::Advance(1) + cfa::DefCfaOffset(16) + cfa::Offset(6, 2) + cfa::Remember() +
                             cfa::Advance(3) + cfa::DefCfaRegister(6) + cfa::Expression(6, cfa::Breg(6, 0)) +
                             cfa::RestoreState());
@@ -64,11 +64,11 @@ TEST(CfiHostileTest, LengthsBeyondTheSectionEndIt) {
   for (const std::string& length : {Raw(uint32_t{0xfffffff0}), Raw(uint32_t{0xffffffff}) + Raw(~uint64_t{0}),
                                     Raw(uint32_t{0xffffffff}) + Raw(uint64_t{1} << 32), Raw(uint32_t{1})}) {
     FrameBuilder builder;
-    builder.AddFunction(builder.AddCommon(), kCode, 0x40, cfa::DefCfaOffset(16));
+    builder.AddFunction(builder.AddCommon(), kHostileCode, 0x40, cfa::DefCfaOffset(16));
     builder.Append(length + std::string(32, '\0'));
     const auto table = Open(builder.Build(false), true);
     ASSERT_TRUE(table.has_value());
-    EXPECT_EQ(table->Row({kCode})->cfa_offset, 16) << "what stands before it is good";
+    EXPECT_EQ(table->Row({kHostileCode})->cfa_offset, 16) << "what stands before it is good";
     UseAll(builder.Build());
   }
 }
@@ -78,10 +78,10 @@ TEST(CfiHostileTest, CommonEntriesThatAreNone) {
   for (const uint64_t common : {uint64_t{0}, uint64_t{24}, uint64_t{4000}, ~uint64_t{0} - 100}) {
     FrameBuilder builder;
     builder.AddCommon();
-    builder.AddFunction(common == 0 ? builder.bytes().size() : common, kCode, 0x40, "");
+    builder.AddFunction(common == 0 ? builder.bytes().size() : common, kHostileCode, 0x40, "");
     const std::string image = builder.Build();
     EXPECT_FALSE(Open(image, true).has_value());
-    EXPECT_EQ(Open(image, false)->At({kCode}).coverage, CfiCoverage::kUnreadable);
+    EXPECT_EQ(Open(image, false)->At({kHostileCode}).coverage, CfiCoverage::kUnreadable);
   }
 }
 
@@ -89,13 +89,13 @@ TEST(CfiHostileTest, HugeAdvancesEndTheFunction) {
   FrameBuilder::Common common;
   common.code_alignment = ~uint64_t{0} >> 1;
   FrameBuilder builder;
-  builder.AddFunction(builder.AddCommon(common), kCode, 0x40,
+  builder.AddFunction(builder.AddCommon(common), kHostileCode, 0x40,
                       cfa::DefCfaOffset(16) + cfa::Advance4(0xffffffff) + cfa::DefCfaOffset(24) + cfa::Advance4(3));
   const std::string image = builder.Build();
   for (const bool compiled : {false, true}) {
     const auto table = Open(image, compiled);
-    EXPECT_EQ(table->Row({kCode + 0x3f})->cfa_offset, 16);
-    EXPECT_EQ(table->At({kCode + 0x40}).coverage, CfiCoverage::kBetween);
+    EXPECT_EQ(table->Row({kHostileCode + 0x3f})->cfa_offset, 16);
+    EXPECT_EQ(table->At({kHostileCode + 0x40}).coverage, CfiCoverage::kBetween);
   }
 }
 
@@ -104,26 +104,26 @@ TEST(CfiHostileTest, RememberingWithoutEndIsRefused) {
   for (int i = 0; i < 60'000; ++i) bomb += cfa::Remember();
   FrameBuilder builder;
   const uint64_t common = builder.AddCommon();
-  builder.AddFunction(common, kCode, 0x40, cfa::DefCfaOffset(16) + cfa::Advance(1) + bomb);
-  builder.AddFunction(common, kCode + 0x40, 0x40, cfa::RestoreState());
+  builder.AddFunction(common, kHostileCode, 0x40, cfa::DefCfaOffset(16) + cfa::Advance(1) + bomb);
+  builder.AddFunction(common, kHostileCode + 0x40, 0x40, cfa::RestoreState());
   const std::string image = builder.Build();
   for (const bool compiled : {false, true}) {
     const auto table = Open(image, compiled);
-    EXPECT_EQ(table->Row({kCode})->cfa_offset, 16);
-    EXPECT_EQ(table->At({kCode + 1}).coverage, CfiCoverage::kUnreadable);
-    EXPECT_EQ(table->At({kCode + 0x40}).coverage, CfiCoverage::kUnreadable);
+    EXPECT_EQ(table->Row({kHostileCode})->cfa_offset, 16);
+    EXPECT_EQ(table->At({kHostileCode + 1}).coverage, CfiCoverage::kUnreadable);
+    EXPECT_EQ(table->At({kHostileCode + 0x40}).coverage, CfiCoverage::kUnreadable);
   }
 }
 
 TEST(CfiHostileTest, ALookUpRunsAProgramOfBoundedLength) {
   FrameBuilder builder;
   const uint64_t common = builder.AddCommon();
-  builder.AddFunction(common, kCode, 0x40, std::string(CfiProgram::kMaxInstructionBytes, '\0'));
-  builder.AddFunction(common, kCode + 0x40, 0x40, std::string(CfiProgram::kMaxInstructionBytes + 1, '\0'));
+  builder.AddFunction(common, kHostileCode, 0x40, std::string(CfiProgram::kMaxInstructionBytes, '\0'));
+  builder.AddFunction(common, kHostileCode + 0x40, 0x40, std::string(CfiProgram::kMaxInstructionBytes + 1, '\0'));
   const std::string image = builder.Build();
   const auto table = Open(image, false);
-  EXPECT_EQ(table->At({kCode}).coverage, CfiCoverage::kRow);
-  EXPECT_EQ(table->At({kCode + 0x40}).coverage, CfiCoverage::kUnreadable);
+  EXPECT_EQ(table->At({kHostileCode}).coverage, CfiCoverage::kRow);
+  EXPECT_EQ(table->At({kHostileCode + 0x40}).coverage, CfiCoverage::kUnreadable);
 }
 
 // 60,000 FDEs, each with a CIE of its own that lies inside the one before: together they are 60,000 times as long as
@@ -139,7 +139,8 @@ std::string CommonEntriesInsideOneAnother(size_t count) {
   std::string section = commons;
   for (size_t i = 0; i < count; ++i) {
     const size_t common_at = 8 + i * (4 + header.size()), id_at = section.size() + 4;
-    section += Raw(uint32_t{20}) + Raw(static_cast<uint32_t>(id_at - common_at)) + Raw(kCode + i) + Raw(uint64_t{1});
+    section +=
+        Raw(uint32_t{20}) + Raw(static_cast<uint32_t>(id_at - common_at)) + Raw(kHostileCode + i) + Raw(uint64_t{1});
   }
   return section;
 }
@@ -166,7 +167,7 @@ TEST(CfiHostileTest, CommonEntriesInsideOneAnotherTakeLinearTime) {
   const double all = took(kCount);
   ASSERT_TRUE(table.has_value());
   EXPECT_GT(table->compiled()->damaged(), kCount / 2) << "the programs that were run are longer than the section";
-  EXPECT_EQ(table->At({kCode}).coverage, CfiCoverage::kRow) << "the first ones are read";
+  EXPECT_EQ(table->At({kHostileCode}).coverage, CfiCoverage::kRow) << "the first ones are read";
   EXPECT_LT(all, 8 * quarter + 0.1) << "four times as many; in square time it would be sixteen times";
 }
 
@@ -179,15 +180,15 @@ TEST(CfiHostileTest, DistinctRowsAndMemoryAreBounded) {
     for (uint32_t i = 0; i < 12'000; ++i) {
       program += cfa::DefCfaOffset((function * 12'000 + i + 20'000) * 8) + cfa::Advance(1);
     }
-    builder.AddFunction(common, kCode + function * 12'000, 12'000, program);
+    builder.AddFunction(common, kHostileCode + function * 12'000, 12'000, program);
   }
   const std::string image = builder.Build(false);
   const auto table = Open(image, true);
   ASSERT_TRUE(table.has_value());
   EXPECT_EQ(table->compiled()->distinct_rows(), CompiledCfi::kMaxDistinctRows);
   EXPECT_LT(table->memory_bytes(), 4u << 20);
-  EXPECT_EQ(table->Row({kCode + 7})->cfa_offset, (7 + 20'000) * 8);
-  EXPECT_EQ(table->At({kCode + 119'999}).coverage, CfiCoverage::kUnreadable);
+  EXPECT_EQ(table->Row({kHostileCode + 7})->cfa_offset, (7 + 20'000) * 8);
+  EXPECT_EQ(table->At({kHostileCode + 119'999}).coverage, CfiCoverage::kUnreadable);
 }
 
 TEST(CfiHostileTest, FunctionsFarApartAreLeftOut) {
@@ -195,14 +196,14 @@ TEST(CfiHostileTest, FunctionsFarApartAreLeftOut) {
   FrameBuilder::Common absolute;
   absolute.augmentation = "";
   const uint64_t common = builder.AddCommon(absolute);
-  builder.AddFunction(common, kCode, 0x40, "");
+  builder.AddFunction(common, kHostileCode, 0x40, "");
   builder.AddFunction(common, ~uint64_t{0} - 0x100, 0x40, "");
-  builder.AddFunction(common, kCode + (uint64_t{1} << 32) - 0x20, 0x40, "");
-  builder.AddFunction(common, kCode + 0x80, ~uint64_t{0}, "");
+  builder.AddFunction(common, kHostileCode + (uint64_t{1} << 32) - 0x20, 0x40, "");
+  builder.AddFunction(common, kHostileCode + 0x80, ~uint64_t{0}, "");
   const std::string image = builder.Build(false);
   const auto table = Open(image, true);
   ASSERT_TRUE(table.has_value());
-  EXPECT_EQ(table->At({kCode}).coverage, CfiCoverage::kRow);
+  EXPECT_EQ(table->At({kHostileCode}).coverage, CfiCoverage::kRow);
   EXPECT_EQ(table->compiled()->damaged(), 3u);
   EXPECT_EQ(table->At({~uint64_t{0} - 0x100}).coverage, CfiCoverage::kBetween);
 }

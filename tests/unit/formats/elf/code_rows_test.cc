@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-constexpr uint64_t kCode = 0x1000, kData = 0x8000, kRelocations = 0xa000;
+constexpr uint64_t kText = 0x1000, kData = 0x8000, kRelocations = 0xa000;
 
 // A stripped library: functions, of which some are exported.
 class Library {
@@ -23,7 +23,7 @@ class Library {
   // Each begins at the next multiple of 16.
   uint64_t Add(const std::string& digits, const std::string& exported = "") {
     while (code_.size() % 16 != 0) code_.push_back('\x90');
-    const uint64_t start = kCode + code_.size();
+    const uint64_t start = kText + code_.size();
     std::string pair;
     for (const char c : digits) {
       if (c == ' ') continue;
@@ -39,7 +39,7 @@ class Library {
 
   absl::StatusOr<CodeRows> Rows() {
     LinkedImage image(EM_X86_64);
-    image.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = kCode, .bytes = code_});
+    image.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = kText, .bytes = code_});
     image.Add({.name = ".data", .flags = SHF_ALLOC | SHF_WRITE, .address = kData, .bytes = std::string(0x100, '\0')});
     image.AddRelocations(kRelocations, relocations_);
     image.AddSymbols(".dynsym", ".dynstr", symbols_);
@@ -237,7 +237,7 @@ struct Comparison {
   std::vector<uint64_t> wrong;
 };
 
-Comparison Compare(const std::string& path) {
+Comparison CompareRows(const std::string& path) {
   Comparison result;
   const auto bytes = ReadWholeFile(path, 64 << 20);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
@@ -300,7 +300,7 @@ TEST(CodeRowsTest, NoRowOfRealLibrariesIsWrong) {
       if (path.empty() && std::filesystem::exists(folder + std::string(name))) path = folder + std::string(name);
     }
     if (path.empty()) continue;
-    const Comparison result = Compare(path);
+    const Comparison result = CompareRows(path);
     std::printf("    %s: %.1f %% of %lu bytes of code have a row, %lu compared, %lu without truth\n", path.c_str(),
                 100.0 * static_cast<double>(result.row_bytes) / static_cast<double>(result.code_bytes),
                 static_cast<unsigned long>(result.code_bytes), static_cast<unsigned long>(result.compared),

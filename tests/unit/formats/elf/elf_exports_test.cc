@@ -13,7 +13,7 @@
 namespace clrsampler {
 namespace {
 
-std::string Fixture(const std::string& name) {
+std::string FixturePath(const std::string& name) {
   const auto bytes = ReadWholeFile(ElfFixture(name), 64 << 20);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   return bytes.ok() ? *bytes : std::string();
@@ -41,12 +41,12 @@ void ExpectAgreement(const std::string& bytes) {
   EXPECT_EQ(exports.Find(""), std::nullopt);
 }
 
-TEST(ElfExportsTest, FindsWhatALibraryExports) { ExpectAgreement(Fixture("libwhole.so")); }
+TEST(ElfExportsTest, FindsWhatALibraryExports) { ExpectAgreement(FixturePath("libwhole.so")); }
 
-TEST(ElfExportsTest, StrippingTakesNoExports) { ExpectAgreement(Fixture("libstripped.so")); }
+TEST(ElfExportsTest, StrippingTakesNoExports) { ExpectAgreement(FixturePath("libstripped.so")); }
 
 TEST(ElfExportsTest, WithoutSectionHeadersTheSymbolsAreGoneThrough) {
-  std::string bytes = Fixture("libwhole.so");
+  std::string bytes = FixturePath("libwhole.so");
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof header);
   header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
@@ -55,20 +55,20 @@ TEST(ElfExportsTest, WithoutSectionHeadersTheSymbolsAreGoneThrough) {
 }
 
 TEST(ElfExportsTest, AStaticProgramExportsNothing) {
-  const std::string bytes = Fixture("static");
+  const std::string bytes = FixturePath("static");
   const auto image = ElfImage::Parse(AsBytes(bytes));
   EXPECT_EQ(ElfExports(*image).Find("main"), std::nullopt);
   EXPECT_EQ(image->interpreter(), "");
 }
 
 TEST(ElfExportsTest, AProgramNamesItsLoader) {
-  const std::string bytes = Fixture("pie");
+  const std::string bytes = FixturePath("pie");
   const auto image = ElfImage::Parse(AsBytes(bytes));
   EXPECT_NE(image->interpreter().find("/ld-"), absl::string_view::npos) << image->interpreter();
 }
 
 TEST(ElfExportsTest, AProgramSaysWhereItBegins) {
-  const std::string bytes = Fixture("pie");
+  const std::string bytes = FixturePath("pie");
   const auto image = ElfImage::Parse(AsBytes(bytes));
   ASSERT_TRUE(image->entry().has_value());
   EXPECT_TRUE(image->IsExecutable(*image->entry()));

@@ -24,12 +24,12 @@ std::string Varint(size_t number) {
   return bytes;
 }
 
-std::string Field(size_t number, const std::string& bytes) {
+std::string Part(size_t number, const std::string& bytes) {
   return absl::StrCat(Varint(number << 3 | 2), Varint(bytes.size()), bytes);
 }
 
 std::string Container(const std::string& id, const std::string& image) {
-  return Field(1, Field(1, id) + Field(2, "sandbox") + Field(3, Field(1, "web") + "\x10\x03") + Field(4, image));
+  return Part(1, Part(1, id) + Part(2, "sandbox") + Part(3, Part(1, "web") + "\x10\x03") + Part(4, image));
 }
 
 std::string Recorded(absl::string_view name) {
@@ -38,14 +38,14 @@ std::string Recorded(absl::string_view name) {
 }
 
 TEST(CriMessagesTest, RequestsNameOneById) {
-  EXPECT_EQ(ListContainersRequest(kId), Field(1, Field(1, kId)));
-  EXPECT_EQ(ListPodSandboxRequest("sandbox"), Field(1, Field(1, "sandbox")));
-  EXPECT_EQ(ContainerStatusRequest(kId), Field(1, kId));
+  EXPECT_EQ(ListContainersRequest(kId), Part(1, Part(1, kId)));
+  EXPECT_EQ(ListPodSandboxRequest("sandbox"), Part(1, Part(1, "sandbox")));
+  EXPECT_EQ(ContainerStatusRequest(kId), Part(1, kId));
 }
 
 TEST(CriMessagesTest, AContainerHasItsNameItsPodAndItsImage) {
   const auto found = ParseListContainers(
-      Container(kId, Field(1, "sha256:" + std::string(64, 'c')) + Field(18, "registry:5000/shop/web:1.2")), kId);
+      Container(kId, Part(1, "sha256:" + std::string(64, 'c')) + Part(18, "registry:5000/shop/web:1.2")), kId);
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_TRUE(found->has_value());
   EXPECT_EQ((*found)->pod, "sandbox");
@@ -55,7 +55,7 @@ TEST(CriMessagesTest, AContainerHasItsNameItsPodAndItsImage) {
 }
 
 TEST(CriMessagesTest, AnImageThatIsOnlyAnIdHasNoName) {
-  const auto found = ParseListContainers(Container(kId, Field(1, "sha256:" + std::string(64, 'c'))), kId);
+  const auto found = ParseListContainers(Container(kId, Part(1, "sha256:" + std::string(64, 'c'))), kId);
   ASSERT_TRUE(found.ok() && found->has_value());
   EXPECT_EQ((*found)->labels.Get(LabelKey::kImageName), "");
 }
@@ -95,8 +95,8 @@ TEST(CriMessagesTest, ImageReferences) {
 }
 
 TEST(CriMessagesTest, APodHasItsNameAndItsNamespace) {
-  const std::string metadata = Field(1, "shop-1") + Field(2, "uid-7") + Field(3, "prod");
-  const auto found = ParseListPodSandbox(Field(1, Field(1, "sandbox") + Field(2, metadata)), "sandbox");
+  const std::string metadata = Part(1, "shop-1") + Part(2, "uid-7") + Part(3, "prod");
+  const auto found = ParseListPodSandbox(Part(1, Part(1, "sandbox") + Part(2, metadata)), "sandbox");
   ASSERT_TRUE(found.ok() && found->has_value());
   EXPECT_EQ((*found)->Get(LabelKey::kKubernetesPod), "shop-1");
   EXPECT_EQ((*found)->Get(LabelKey::kKubernetesNamespace), "prod");
@@ -113,12 +113,12 @@ TEST(CriMessagesTest, AnAnswerAboutAnotherOneIsAnError) {
   EXPECT_FALSE(ParseListContainers(Container(std::string(64, 'b'), ""), kId).ok());
   const auto both = ParseListContainers(Container(std::string(64, 'b'), "") + Container(kId, ""), kId);
   EXPECT_TRUE(both.ok() && both->has_value()) << "a runtime that takes no filters";
-  EXPECT_FALSE(ParseListPodSandbox(Field(1, Field(1, "sandbox2")), "sandbox").ok());
-  EXPECT_FALSE(ParseContainerStatus(Field(1, Field(1, std::string(64, 'b'))), kId).ok());
+  EXPECT_FALSE(ParseListPodSandbox(Part(1, Part(1, "sandbox2")), "sandbox").ok());
+  EXPECT_FALSE(ParseContainerStatus(Part(1, Part(1, std::string(64, 'b'))), kId).ok());
 }
 
 TEST(CriMessagesTest, DamagedAnswersAreErrors) {
-  const std::string good = Container(kId, Field(18, "web:1"));
+  const std::string good = Container(kId, Part(18, "web:1"));
   for (size_t size = 1; size < good.size(); ++size) {
     EXPECT_FALSE(ParseListContainers(absl::string_view(good).substr(0, size), kId).ok()) << size;
   }

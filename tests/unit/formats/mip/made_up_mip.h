@@ -14,7 +14,7 @@
 #include "formats/mip/mip_profile.h"
 #include "formats/mip/mip_raw.h"
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 inline constexpr uint32_t kCoverage = kMipFunctionCoverage,
                           kCoverageAndBlocks = kMipFunctionCoverage | kMipBlockCoverage, kCounts = kMipCounts,
@@ -108,6 +108,6 @@ inline std::vector<std::string> Contents(const MipProfile& profile) {
   return lines;
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_UNIT_FORMATS_MIP_MADE_UP_MIP_H_

@@ -144,7 +144,7 @@ TEST(MipExampleTest, LlvmLayoutIsReadAndWritten) {
   EXPECT_EQ(profile->layout, MipLayout::kLlvm);
   MipProfile same = ExampleProfile();
   ASSERT_TRUE(MipRawMerger(same, true).Merge(ExampleRaw().span()).ok());
-  EXPECT_EQ(testing::Contents(*profile), testing::Contents(same));
+  EXPECT_EQ(test_support::Contents(*profile), test_support::Contents(same));
   EXPECT_EQ(*MipBytes(*profile, MipLayout::kLlvm), expected.text());
 }
 
@@ -167,7 +167,7 @@ TEST(MipExampleTest, OldLayoutIsRead) {
   MipProfile& profile = read->profile;
   EXPECT_EQ(profile.layout, MipLayout::kOld);
   EXPECT_EQ(profile.version, 7);
-  EXPECT_THAT(testing::Contents(profile),
+  EXPECT_THAT(test_support::Contents(profile),
               ElementsAre("kinds 1 module 3735928559",
                           "foo 6699318081062747564 raw 24 at -12032 size 16 cfg 947989 merged 0 calls 0 order 0 4-",
                           "main 15822663052811949562 raw 25 at -12016 size 48 cfg 4369 merged 0 calls 0 order 0"));
@@ -183,7 +183,7 @@ TEST(MipExampleTest, OldLayoutIsRead) {
   const absl::StatusOr<MipProfile> old = ReadMip(mip.span());
   ASSERT_TRUE(old.ok()) << old.status();
   EXPECT_EQ(old->layout, MipLayout::kOld);
-  EXPECT_EQ(testing::Contents(*old)[1], testing::Contents(profile)[2]);
+  EXPECT_EQ(test_support::Contents(*old)[1], test_support::Contents(profile)[2]);
 }
 
 // Maps of 32-bit programs: PC offsets of 4 bytes, entries at multiples of 4.
@@ -195,7 +195,7 @@ TEST(MipExampleTest, MapOf32BitsIsRead) {
   map.U32(-0x160 - 0x20 + 1).U32(-0x80 - 0x20 + 0x10).U32(0x30).U32(0x1111).U32(0).U32(4).Text("main");
   const absl::StatusOr<MipMap> read = ReadMipMap(map.span());
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(testing::Contents(read->profile), testing::Contents(ExampleProfile()));
+  EXPECT_EQ(test_support::Contents(read->profile), test_support::Contents(ExampleProfile()));
 }
 
 TEST(MipExampleTest, YamlHasTheKeysOfTheFirstTool) {
@@ -229,7 +229,7 @@ TEST(MipExampleTest, YamlOfTheFirstToolIsRead) {
       "        Covered:         true\n      - Offset:          0xC\n        Covered:         true\n"
       "    Call Edges:      []\n...\n");
   ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_THAT(testing::Contents(*profile),
+  EXPECT_THAT(test_support::Contents(*profile),
               ElementsAre("kinds 3 module 3735928559",
                           "main 15822663052811949562 raw 33 at -256 size 48 cfg 4369 merged 2 calls 1 order 0 12+"));
 }

@@ -15,7 +15,7 @@
 namespace clrsampler {
 namespace {
 
-using namespace testing;
+using namespace test_support;
 using ::testing::HasSubstr;
 
 constexpr MipLayout kLayouts[] = {MipLayout::kDocumented, MipLayout::kLlvm, MipLayout::kOld};

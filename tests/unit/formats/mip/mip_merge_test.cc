@@ -17,7 +17,7 @@
 namespace clrsampler {
 namespace {
 
-using namespace testing;
+using namespace test_support;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

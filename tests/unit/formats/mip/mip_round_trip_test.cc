@@ -13,7 +13,7 @@
 namespace clrsampler {
 namespace {
 
-using namespace testing;
+using namespace test_support;
 using ::testing::HasSubstr;
 
 std::vector<MadeUpMip> Shapes() {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace clrsampler::testing {
+namespace clrsampler::test_support {
 
 // Code points of strictly valid UTF-8; `ok` false otherwise.
 inline std::vector<unsigned> CodePoints(const std::string& s, bool& ok) {
@@ -69,6 +69,6 @@ inline std::string BrokenFoldedRule(const std::string& frame, const std::string&
   return "";
 }
 
-}  // namespace clrsampler::testing
+}  // namespace clrsampler::test_support
 
 #endif  // CLRSAMPLER_TESTS_UNIT_FORMATS_NAMES_FOLDED_RULES_H_

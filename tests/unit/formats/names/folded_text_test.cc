@@ -158,11 +158,11 @@ TEST(FoldedTextTest, ObeysEveryRuleForAnyBytes) {
   std::mt19937 random(20240229);
   for (int i = 0; i < Rounds(40'000); ++i) {
     const std::string text = HostileText(random);
-    ASSERT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kNone), ""), "") << text;
-    ASSERT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kKernel), "_[k]"), "") << text;
-    ASSERT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kManaged), "_[j]"), "") << text;
+    ASSERT_EQ(test_support::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kNone), ""), "") << text;
+    ASSERT_EQ(test_support::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kKernel), "_[k]"), "") << text;
+    ASSERT_EQ(test_support::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kManaged), "_[j]"), "") << text;
     const std::string comm = FoldedComm(text);
-    ASSERT_EQ(testing::BrokenFoldedRule(comm, ""), "") << text;
+    ASSERT_EQ(test_support::BrokenFoldedRule(comm, ""), "") << text;
     ASSERT_EQ(comm.find(' '), std::string::npos) << text;
     ASSERT_EQ(None(None(text)), None(text));
   }
@@ -170,15 +170,15 @@ TEST(FoldedTextTest, ObeysEveryRuleForAnyBytes) {
 
 // The checker must be able to find fault, or the test above proves nothing.
 TEST(FoldedTextTest, TheCheckerFindsEachBrokenRule) {
-  EXPECT_NE(testing::BrokenFoldedRule("", ""), "");
-  EXPECT_NE(testing::BrokenFoldedRule("_[j]", "_[j]"), "");
-  EXPECT_NE(testing::BrokenFoldedRule("a", "_[j]"), "");
+  EXPECT_NE(test_support::BrokenFoldedRule("", ""), "");
+  EXPECT_NE(test_support::BrokenFoldedRule("_[j]", "_[j]"), "");
+  EXPECT_NE(test_support::BrokenFoldedRule("a", "_[j]"), "");
   for (const char* text : {"a;b", "a`b", "a\tb", "a  b", " a", "a ", "a 1", "a 1.5", "a 1.", "a_[k]", "-", "--",
                            "a\xFF", "a\xC2\x85", "a\xC2\xA0", "\xEF\xBF\xBE", "\xED\xA0\x80"}) {
-    EXPECT_NE(testing::BrokenFoldedRule(text, ""), "") << text;
+    EXPECT_NE(test_support::BrokenFoldedRule(text, ""), "") << text;
   }
-  EXPECT_NE(testing::BrokenFoldedRule(std::string(1025, 'a'), ""), "");
-  EXPECT_EQ(testing::BrokenFoldedRule("Shop.Order.Total_[j]", "_[j]"), "");
+  EXPECT_NE(test_support::BrokenFoldedRule(std::string(1025, 'a'), ""), "");
+  EXPECT_EQ(test_support::BrokenFoldedRule("Shop.Order.Total_[j]", "_[j]"), "");
 }
 
 }  // namespace

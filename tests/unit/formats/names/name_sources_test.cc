@@ -173,8 +173,8 @@ TEST(NameSourcesTest, EveryStyleObeysTheFoldedRules) {
       const MethodName name = ParseRuntimeName(line);
       for (const std::string& text : {line, FrameText(name, NameStyle::kShort), FrameText(name, NameStyle::kFull),
                                       FrameText(name, NameStyle::kRaw)}) {
-        EXPECT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kManaged), "_[j]"), "") << text;
-        EXPECT_EQ(testing::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kNone), ""), "") << text;
+        EXPECT_EQ(test_support::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kManaged), "_[j]"), "") << text;
+        EXPECT_EQ(test_support::BrokenFoldedRule(FoldedFrame(text, FrameSuffix::kNone), ""), "") << text;
       }
     }
   }

@@ -13,23 +13,23 @@ using testing::ElementsAre;
 using testing::Optional;
 using testing::Pair;
 
-struct Variant {
+struct MappedImage {
   const char* image;
   size_t entries;
 };
-void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.image; }
+void PrintTo(const MappedImage& variant, std::ostream* out) { *out << variant.image; }
 
-class EveryImage : public testing::TestWithParam<Variant> {};
+class EveryMappedImage : public testing::TestWithParam<MappedImage> {};
 
-INSTANTIATE_TEST_SUITE_P(R2rImageIlMapTest, EveryImage,
-                         testing::Values(Variant{"8.0.30-x64/shapes.dll", 398}, Variant{"8.0.30-arm64/shapes.dll", 403},
-                                         Variant{"9.0.19-x64/shapes.dll", 394}, Variant{"9.0.19-arm64/shapes.dll", 396},
-                                         Variant{"10.0.14-x64/shapes.dll", 385},
-                                         Variant{"10.0.14-arm64/shapes.dll", 387},
-                                         Variant{"10.0.14-x64-hot-cold/shapes.dll", 385},
-                                         Variant{"10.0.14-x64-composite/both.r2r.dll", 428}));
+INSTANTIATE_TEST_SUITE_P(
+    R2rImageIlMapTest, EveryMappedImage,
+    testing::Values(MappedImage{"8.0.30-x64/shapes.dll", 398}, MappedImage{"8.0.30-arm64/shapes.dll", 403},
+                    MappedImage{"9.0.19-x64/shapes.dll", 394}, MappedImage{"9.0.19-arm64/shapes.dll", 396},
+                    MappedImage{"10.0.14-x64/shapes.dll", 385}, MappedImage{"10.0.14-arm64/shapes.dll", 387},
+                    MappedImage{"10.0.14-x64-hot-cold/shapes.dll", 385},
+                    MappedImage{"10.0.14-x64-composite/both.r2r.dll", 428}));
 
-TEST_P(EveryImage, EveryMethodHasAWholeMap) {
+TEST_P(EveryMappedImage, EveryMethodHasAWholeMap) {
   const std::string bytes = ReadFixture(GetParam().image);
   const auto image = OpenR2r(bytes);
   ASSERT_TRUE(image.ok()) << image.status();
@@ -50,7 +50,7 @@ TEST_P(EveryImage, EveryMethodHasAWholeMap) {
   EXPECT_EQ(entries, GetParam().entries);
 }
 
-TEST_P(EveryImage, PlacesCountFromTheMethodThroughItsFunclets) {
+TEST_P(EveryMappedImage, PlacesCountFromTheMethodThroughItsFunclets) {
   const std::string bytes = ReadFixture(GetParam().image);
   const auto image = OpenR2r(bytes);
   ASSERT_TRUE(image.ok());

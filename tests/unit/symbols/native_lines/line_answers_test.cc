@@ -8,11 +8,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 // Keeps the questions, and says what a test wants.
 class FakeHelper : public LineHelper {
@@ -79,16 +78,16 @@ class LineAnswersTest : public testing::Test {
 
 TEST_F(LineAnswersTest, WhatWasAskedForIsThereWhenItHasBeenAnswered) {
   const uint64_t file = Open();
-  answers_.Ask(file, 57, {kMs});
-  answers_.Ask(file, 58, {kMs});
-  answers_.Poll({2 * kMs});
+  answers_.Ask(file, 57, {kMillisecondNs});
+  answers_.Ask(file, 58, {kMillisecondNs});
+  answers_.Poll({2 * kMillisecondNs});
   ASSERT_EQ(helper_->asked.size(), 1u) << "one question for both";
   EXPECT_EQ(helper_->asked[0].addresses, (std::vector<uint64_t>{57, 58}));
   helper_->AnswerAll();
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_EQ(answers_.Get(file, 57), (SourcePlace{"/src/a.c", 57, 0, LineKind::kOptimised}));
   EXPECT_EQ(Line(file, 58), 58u);
-  answers_.Poll({4 * kMs});
+  answers_.Poll({4 * kMillisecondNs});
   EXPECT_TRUE(helper_->asked.empty()) << "what is known is not asked again";
   EXPECT_EQ(answers_.generation(), 0u) << "no frame went without it";
   EXPECT_EQ(answers_.counters().late, 0u);
@@ -98,11 +97,11 @@ TEST_F(LineAnswersTest, WhatWasAskedForIsThereWhenItHasBeenAnswered) {
 TEST_F(LineAnswersTest, SamplesWaitForAnswersButNotForLong) {
   const uint64_t file = Open();
   EXPECT_EQ(answers_.AnsweredUntil(), MonotonicTime::Max());
-  answers_.Ask(file, 57, {100 * kMs});
-  answers_.Ask(file, 58, {90 * kMs});
-  answers_.Poll({110 * kMs});
-  EXPECT_LT(answers_.AnsweredUntil(), MonotonicTime{90 * kMs});
-  answers_.Poll({90 * kMs + LineAnswers::kMaxHoldNs + 1});
+  answers_.Ask(file, 57, {100 * kMillisecondNs});
+  answers_.Ask(file, 58, {90 * kMillisecondNs});
+  answers_.Poll({110 * kMillisecondNs});
+  EXPECT_LT(answers_.AnsweredUntil(), MonotonicTime{90 * kMillisecondNs});
+  answers_.Poll({90 * kMillisecondNs + LineAnswers::kMaxHoldNs + 1});
   EXPECT_EQ(answers_.AnsweredUntil(), MonotonicTime::Max());
 }
 
@@ -110,9 +109,9 @@ TEST_F(LineAnswersTest, AFrameThatWentWithoutALineGetsOneLater) {
   const uint64_t file = Open();
   EXPECT_EQ(Line(file, 57), 0u);
   EXPECT_EQ(answers_.AnsweredUntil(), MonotonicTime::Max()) << "it is too late to wait";
-  answers_.Poll({2 * kMs});
+  answers_.Poll({2 * kMillisecondNs});
   helper_->AnswerAll();
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_EQ(answers_.generation(), 1u);
   EXPECT_EQ(answers_.counters().late, 1u);
   EXPECT_EQ(Line(file, 57), 57u);
@@ -120,53 +119,53 @@ TEST_F(LineAnswersTest, AFrameThatWentWithoutALineGetsOneLater) {
 
 TEST_F(LineAnswersTest, AReaderThatIsLostCostsItsFileAlone) {
   const uint64_t bad = Open("/bin/bad"), good = Open("/bin/good");
-  answers_.Ask(bad, 1, {kMs});
-  answers_.Ask(good, 57, {kMs});
-  answers_.Poll({2 * kMs});
+  answers_.Ask(bad, 1, {kMillisecondNs});
+  answers_.Ask(good, 57, {kMillisecondNs});
+  answers_.Poll({2 * kMillisecondNs});
   ASSERT_EQ(helper_->asked.size(), 2u);
   helper_->said.push_back(ReaderLostBytes(helper_->asked[0].number));
   helper_->asked.erase(helper_->asked.begin());
   helper_->AnswerAll();
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_EQ(Line(bad, 1), 0u);
   EXPECT_EQ(Line(good, 57), 57u);
   EXPECT_TRUE(Said("no lines of native code from /bin/bad: the process that read"));
   EXPECT_EQ(answers_.counters().files_failed, 1u);
   EXPECT_EQ(answers_.counters().readers_lost, 1u);
   EXPECT_EQ(Line(bad, 2), 0u);
-  answers_.Poll({4 * kMs});
+  answers_.Poll({4 * kMillisecondNs});
   EXPECT_TRUE(helper_->asked.empty()) << "it is not read again";
   EXPECT_EQ(answers_.AnsweredUntil(), MonotonicTime::Max());
 }
 
 TEST_F(LineAnswersTest, AReaderThatIsLostBetweenQuestionsCostsNothing) {
   const uint64_t file = Open();
-  answers_.Ask(file, 57, {kMs});
-  answers_.Poll({2 * kMs});
+  answers_.Ask(file, 57, {kMillisecondNs});
+  answers_.Poll({2 * kMillisecondNs});
   helper_->said.push_back(ReaderLostBytes(0));
   helper_->AnswerAll();
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_EQ(Line(file, 57), 57u);
   EXPECT_TRUE(notices_.kept().empty());
 }
 
 TEST_F(LineAnswersTest, AFileThatCanNotBeReadIsSaidOnce) {
   const uint64_t file = Open("/bin/bad");
-  answers_.Ask(file, 1, {kMs});
-  answers_.Poll({2 * kMs});
+  answers_.Ask(file, 1, {kMillisecondNs});
+  answers_.Poll({2 * kMillisecondNs});
   helper_->said.push_back(LineAnswerBytes({helper_->asked[0].number, "invalid DWARF", {}}));
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_TRUE(Said("no lines of native code from /bin/bad: invalid DWARF"));
   EXPECT_EQ(notices_.counts().at("native_lines_unreadable"), 1u);
 }
 
 TEST_F(LineAnswersTest, BytesThatAreNoAnswerCostTheFile) {
   const uint64_t file = Open("/bin/bad");
-  answers_.Ask(file, 1, {kMs});
-  answers_.Poll({2 * kMs});
+  answers_.Ask(file, 1, {kMillisecondNs});
+  answers_.Poll({2 * kMillisecondNs});
   std::string bytes = LineAnswerBytes({helper_->asked[0].number, "", {}});  // of no address
   helper_->said = {"", "rubbish", LineAnswerBytes({4711, "", {{"/a", 1, false}}}), bytes};
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_TRUE(Said("gave no answer"));
   EXPECT_EQ(Line(file, 1), 0u);
 }
@@ -177,17 +176,17 @@ TEST_F(LineAnswersTest, AHelperThatIsGoneOrSilentIsGivenUp) {
     Notices notices;
     LineAnswers answers(helper, notices);
     const uint64_t file = *answers.AddFile(UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)), "/bin/x");
-    answers.Ask(file, 1, {kMs});
-    answers.Poll({2 * kMs});
+    answers.Ask(file, 1, {kMillisecondNs});
+    answers.Poll({2 * kMillisecondNs});
     EXPECT_TRUE(notices.kept().empty());
     helper->gone = !silent;
-    answers.Poll({2 * kMs + LineAnswers::kMaxSilenceNs + 1});
+    answers.Poll({2 * kMillisecondNs + LineAnswers::kMaxSilenceNs + 1});
     ASSERT_EQ(notices.kept().size(), 1u);
     EXPECT_EQ(notices.kept()[0].kind, "native_lines_off");
     EXPECT_TRUE(helper->gone) << "it was ended";
     EXPECT_EQ(answers.AnsweredUntil(), MonotonicTime::Max());
-    answers.Ask(file, 2, {kMs});
-    answers.Poll({3 * kMs});
+    answers.Ask(file, 2, {kMillisecondNs});
+    answers.Poll({3 * kMillisecondNs});
     EXPECT_EQ(helper->asked.size(), 1u);
     EXPECT_EQ(notices.kept().size(), 1u);
   }
@@ -196,7 +195,7 @@ TEST_F(LineAnswersTest, AHelperThatIsGoneOrSilentIsGivenUp) {
 TEST_F(LineAnswersTest, ThatNoneCanBeHadIsSaidWithItsHint) {
   helper_->said.push_back(NoAnswersBytes({"libdw is not installed", "apt-get install libdw1"}));
   Open();
-  answers_.Poll({kMs});
+  answers_.Poll({kMillisecondNs});
   ASSERT_EQ(notices_.kept().size(), 1u);
   EXPECT_EQ(notices_.kept()[0].message, "native code has no lines from here on: libdw is not installed");
   EXPECT_EQ(notices_.kept()[0].hint, "apt-get install libdw1");
@@ -204,17 +203,18 @@ TEST_F(LineAnswersTest, ThatNoneCanBeHadIsSaidWithItsHint) {
 
 TEST_F(LineAnswersTest, QuestionsAreBounded) {
   const uint64_t file = Open();
-  for (uint64_t address = 1; address <= LineAnswers::kMaxQueued + 100; ++address) answers_.Ask(file, address, {kMs});
+  for (uint64_t address = 1; address <= LineAnswers::kMaxQueued + 100; ++address)
+    answers_.Ask(file, address, {kMillisecondNs});
   EXPECT_EQ(answers_.counters().addresses, LineAnswers::kMaxQueued);
-  answers_.Poll({2 * kMs});
+  answers_.Poll({2 * kMillisecondNs});
   EXPECT_EQ(helper_->asked.size(), LineAnswers::kMaxOutstanding);
   helper_->full = true;
   helper_->AnswerAll();
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   EXPECT_TRUE(helper_->asked.empty());
   helper_->full = false;
   while (answers_.AnsweredUntil() != MonotonicTime::Max()) {
-    answers_.Poll({4 * kMs});
+    answers_.Poll({4 * kMillisecondNs});
     helper_->AnswerAll();
   }
   EXPECT_EQ(answers_.generation(), 1u) << "what was not taken is asked for again";
@@ -233,15 +233,15 @@ TEST_F(LineAnswersTest, OpenFilesAreBounded) {
 TEST_F(LineAnswersTest, WhatIsKnownIsBounded) {
   const uint64_t file = Open();
   for (uint64_t address = 1; address <= LineAnswers::kMaxKnown + 1; ++address) {
-    answers_.Ask(file, address, {kMs});
+    answers_.Ask(file, address, {kMillisecondNs});
     if (address % 512 == 0) {
-      answers_.Poll({2 * kMs});
+      answers_.Poll({2 * kMillisecondNs});
       helper_->AnswerAll();
     }
   }
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   helper_->AnswerAll();
-  answers_.Poll({3 * kMs});
+  answers_.Poll({3 * kMillisecondNs});
   const uint64_t asked = answers_.counters().addresses;
   EXPECT_EQ(Line(file, LineAnswers::kMaxKnown + 1), LineAnswers::kMaxKnown + 1);
   Line(file, 1);
@@ -252,15 +252,15 @@ TEST_F(LineAnswersTest, AwaitEndsWithTheLastAnswerOrItsLimit) {
   FakeClock clock;
   const uint64_t file = Open();
   helper_->on_wait = [&] {
-    clock.Advance(10 * kMs);
+    clock.Advance(10 * kMillisecondNs);
     if (helper_->waits == 3) helper_->AnswerAll();
   };
-  answers_.Ask(file, 57, {kMs});
-  answers_.Await(1000 * kMs, clock);
+  answers_.Ask(file, 57, {kMillisecondNs});
+  answers_.Await(1000 * kMillisecondNs, clock);
   EXPECT_EQ(helper_->waits, 3);
   EXPECT_EQ(Line(file, 57), 57u);
-  answers_.Ask(file, 58, {kMs});
-  answers_.Await(100 * kMs, clock);
+  answers_.Ask(file, 58, {kMillisecondNs});
+  answers_.Await(100 * kMillisecondNs, clock);
   EXPECT_EQ(helper_->waits, 13) << "100 ms of waits of 10 ms";
 }
 
