@@ -219,8 +219,13 @@ __attribute__((noinline)) int try_async_root(__u32 cpu, __u64 word)
 	if (!row || (row != layout->box_rows[0] && row != layout->box_rows[1] && row != layout->box_rows[2] &&
 		     row != runtime->task_row && !is_row_of_continuation(runtime, row)))
 		return 0;
-	/* In the info of a dispatcher the task stands behind the continuation. Any other one was left behind. */
-	if (is_row_of_continuation(runtime, row) && (__u32)async_row_of(cpu, walk->above) != runtime->task_row) {
+	/*
+	 * In the info of a dispatcher the task stands behind the continuation. Any other one was left behind. The walk
+	 * may take the info of a dispatcher within another one for a frame, since it begins with a pointer into the
+	 * stack. The head of the next frame is between the two words then.
+	 */
+	if (is_row_of_continuation(runtime, row) && (__u32)async_row_of(cpu, walk->above[0]) != runtime->task_row &&
+	    (__u32)async_row_of(cpu, walk->above[1]) != runtime->task_row) {
 		walk->tried[tried_slot(word)] = 0; /* another word may be it */
 		return 0;
 	}
@@ -267,7 +272,8 @@ __attribute__((noinline)) int scan_async_block(__u32 cpu, __u64 first)
 		word = scratch->words[now];
 		if (is_worth_a_try(scratch, word) && try_async_root(cpu, word))
 			return 1;
-		scratch->async.above = word;
+		scratch->async.above[1] = scratch->async.above[0];
+		scratch->async.above[0] = word;
 	}
 	return 0;
 }

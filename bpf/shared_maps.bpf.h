@@ -28,7 +28,7 @@ struct async_walk {
 	__u64 roots;			  /* of these */
 	__u64 next;			  /* the object to be copied next; 0: none */
 	__u64 after;			  /* the one to be copied behind a chain of continuations; 0: none */
-	__u64 above;			  /* the stack word above the one at hand */
+	__u64 above[2];			  /* the words behind the one at hand, nearest first */
 	__u64 tried[ASYNC_TRIED];	  /* words that were looked at, by a hash of theirs */
 };
 

@@ -111,14 +111,36 @@ const Heap* MakeHeap() {
   return at == MAP_FAILED ? nullptr : new (at) Heap();
 }
 
+uint64_t WordOf(const Object& object) { return reinterpret_cast<uint64_t>(&object); }
+
+// A dispatcher's info leads to the one further out, so that a frame pointer there makes it look like a frame: a saved
+// frame pointer, and a word in the place of the return address.
+[[noreturn]] void BurnInNestedDispatcher(const Heap& heap) {
+  struct {
+    volatile uint64_t info[3], outer[2];
+  } stack{};
+  stack.info[0] = reinterpret_cast<uint64_t>(&stack.outer);
+  stack.info[1] = WordOf(heap.next);
+  stack.info[2] = WordOf(heap.running);
+#if defined(__x86_64__)
+  asm volatile("mov %0, %%rbp\n1: jmp 1b" : : "r"(&stack.info) : "memory");
+#else
+  asm volatile("mov x29, %0\n1: b 1b" : : "r"(&stack.info) : "memory");
+#endif
+  __builtin_unreachable();
+}
+
+enum class Held { kMachine, kRuntimeAsync, kNestedDispatcher };
+
 // Computes, with pointers to objects on its stack: those of the runtime's async methods, or of a state machine. The
 // first and the last of them are never copied.
-[[noreturn]] void Burn(const Heap& heap, bool runtime_async) {
+[[noreturn]] void Burn(const Heap& heap, Held what) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const auto word = [](const Object& object) { return reinterpret_cast<uint64_t>(&object); };
-  const volatile uint64_t held[] = {word(runtime_async ? heap.no_continuation : heap.no_box),
-                                    word(runtime_async ? heap.next : heap.box), runtime_async ? word(heap.running) : 7,
-                                    word(heap.ended)};
+  if (what == Held::kNestedDispatcher) BurnInNestedDispatcher(heap);
+  const bool runtime_async = what == Held::kRuntimeAsync;
+  const volatile uint64_t held[] = {WordOf(runtime_async ? heap.no_continuation : heap.no_box),
+                                    WordOf(runtime_async ? heap.next : heap.box),
+                                    runtime_async ? WordOf(heap.running) : 7, WordOf(heap.ended)};
   volatile uint64_t sink = 0;
   while (true) sink = sink * held[2] + held[0] + held[1] + held[3];
 }
@@ -168,8 +190,8 @@ bool IsWholeChain(const std::vector<wire_async_object>& chain, std::vector<wire_
 }
 
 struct Burner {
-  Burner(const Heap& heap, bool runtime_async) : pid(fork()) {
-    if (pid == 0) Burn(heap, runtime_async);
+  Burner(const Heap& heap, Held what) : pid(fork()) {
+    if (pid == 0) Burn(heap, what);
   }
   ~Burner() {
     if (pid <= 0) return;
@@ -204,9 +226,9 @@ Found Watch(Sampler& sampler, const std::vector<wire_async_object>& chain, pid_t
   return found;
 }
 
-absl::Status IsCopied(ScenarioSetting& setting, const Heap& heap, bool runtime_async) {
-  const Burner burner(heap, runtime_async);
-  const std::vector<wire_async_object> chain = ChainOf(heap, runtime_async);
+absl::Status IsCopied(ScenarioSetting& setting, const Heap& heap, Held what) {
+  const Burner burner(heap, what);
+  const std::vector<wire_async_object> chain = ChainOf(heap, what != Held::kMachine);
   SamplerOptions options;
   options.filter_processes = true;
   options.only_process = burner.pid;
@@ -243,8 +265,9 @@ absl::Status IsCopied(ScenarioSetting& setting, const Heap& heap, bool runtime_a
 absl::Status WhoAwaitsIsCopied(ScenarioSetting& setting) {
   const Heap* const heap = MakeHeap();
   if (heap == nullptr) return absl::InternalError("no memory for the objects");
-  RETURN_IF_ERROR(IsCopied(setting, *heap, /*runtime_async=*/false));
-  return IsCopied(setting, *heap, /*runtime_async=*/true);
+  RETURN_IF_ERROR(IsCopied(setting, *heap, Held::kMachine));
+  RETURN_IF_ERROR(IsCopied(setting, *heap, Held::kRuntimeAsync));
+  return IsCopied(setting, *heap, Held::kNestedDispatcher);
 }
 
 }  // namespace clrsampler::test_support
