@@ -89,9 +89,9 @@ class EventProfileLiveTest(harness.LiveTest):
 
     def check_exceptions(self, recording, truth):
         thrown = {(frames[-2], frames[-1]): weight for frames, weight in recording.stacks()}
-        self.assertEqual(thrown, {(THROWS, "System.InvalidOperationException"): truth["exceptions"] // 2,
-                                  (THROWS, "OutOfStock"): truth["exceptions"] // 2})
         stats = recording.stats()
+        self.assertEqual(thrown, {(THROWS, "System.InvalidOperationException"): truth["exceptions"] // 2,
+                                  (THROWS, "OutOfStock"): truth["exceptions"] // 2}, (stats["events"], recording.said))
         self.assertEqual((stats["events"]["counted"], stats["events"]["lost"]), (truth["exceptions"], 0))
         self.assertEqual(stats["frames"]["managed"]["unnamed"], 0, stats["frames"])
         self.assertEqual(stats["processes"][0]["samples"], truth["exceptions"])

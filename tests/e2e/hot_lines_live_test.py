@@ -21,7 +21,7 @@ import stack_truth
 VERSIONS = (*runtimes.LATER_VERSIONS, "11.0.0") if runtimes.MATRIX else runtimes.PACKED_VERSIONS[-1:]
 SOURCE = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "Kinds.cs")
 FREQUENCY = 499
-WARM_UP_CPU_SECONDS, CPU_SECONDS = 4, 12
+WARM_UP_CPU_SECONDS, CPU_SECONDS = 4, 12 if runtimes.MATRIX else 6
 LEAST_SAMPLES = 100
 LIFETIME_SECONDS = "900"  # far more than a test takes beside others; it is ended before
 # No method is called so often that it is compiled again, and no loop replaces its code.

@@ -92,7 +92,7 @@ class McpTest(harness.LiveTest):
     def test_processes_are_recorded_only_where_that_is_allowed(self):
         with Service(NEWEST, "pauses") as service:
             time.sleep(1)
-            calls = [(tool, {"pid": service.pid, "seconds": 4}) for tool in ("pauses", "waits", "top", "report")]
+            calls = [(tool, {"pid": service.pid, "seconds": 3}) for tool in ("pauses", "waits", "top", "report")]
             _, refused = self.ask(*calls)
             for answer in refused:
                 self.assertTrue(answer["isError"])

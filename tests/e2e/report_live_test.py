@@ -128,7 +128,7 @@ class TroublesTest(harness.LiveTest):
                 with self.subTest(version=version, mode=mode), Service(version, mode) as service:
                     time.sleep(2)  # of a service that has been running for a while; the verdict does not hang on it
                     began = time.monotonic()
-                    status, text, err = report("--pid", str(service.pid), "--duration", "8s")
+                    status, text, err = report("--pid", str(service.pid), "--duration", "6s")
                     print(f"  {version} {mode}: {len(text)} characters in {time.monotonic() - began:.1f} s", flush=True)
                     self.assertEqual(status, 0, err)
                     self.check_text(mode, text)
