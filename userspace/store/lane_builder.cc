@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/proportion.h"
 
 namespace clrsampler {
 namespace {
@@ -23,10 +24,6 @@ void ForEachStep(const HistoryLanes& lanes, uint64_t begin, uint64_t end, const 
     act(step, at - begin, next - begin);
     at = next;
   }
-}
-
-uint64_t ShareOf(uint64_t value, uint64_t part, uint64_t whole) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(value) * part / whole);
 }
 
 }  // namespace
@@ -84,7 +81,7 @@ void LaneBuilder::Fill(uint32_t thread, LaneCategory state, uint64_t begin_unix_
   if (values.empty()) values.assign(lanes_.steps, 0);
   const uint64_t whole = std::max<uint64_t>(end_unix_ns - std::min(begin_unix_ns, end_unix_ns), 1);
   ForEachStep(lanes_, begin_unix_ns, end_unix_ns, [&](size_t step, uint64_t from, uint64_t to) {
-    values[step] += ShareOf(ns, to, whole) - ShareOf(ns, from, whole);
+    values[step] += Proportion(ns, to, whole) - Proportion(ns, from, whole);
   });
 }
 

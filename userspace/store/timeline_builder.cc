@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/proportion.h"
 
 namespace clrsampler {
 namespace {
@@ -13,15 +14,10 @@ namespace {
 constexpr size_t kMaxGroups = 200'000;  // further ones are among the others
 constexpr absl::string_view kOthers = "[others]";
 
-uint64_t PartOf(uint64_t value, uint64_t part_ns, uint64_t whole_ns) {
-  if (whole_ns == 0) return value;
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(value) * part_ns / whole_ns);
-}
-
 // The rest of a division goes to the last part.
 WaitTimes PartOf(WaitTimes times, uint64_t from_ns, uint64_t part_ns, uint64_t whole_ns) {
   VisitWaitStates(times, [&](absl::string_view, uint64_t& ns) {
-    ns = PartOf(ns, from_ns + part_ns, whole_ns) - PartOf(ns, from_ns, whole_ns);
+    ns = Proportion(ns, from_ns + part_ns, whole_ns) - Proportion(ns, from_ns, whole_ns);
   });
   return times;
 }
@@ -119,10 +115,10 @@ void TimelineBuilder::Fill(const SegmentDictionary& segment, uint64_t begin_unix
       const uint32_t chosen = groups_[GroupOf(segment, tally.process)].chosen;
       if (chosen >= line_.series.size()) continue;
       TimelineSeries& series = line_.series[chosen];
-      series.cores[step] += static_cast<double>(PartOf(tally.total_cpu_ns(), part_ns, whole_ns));
+      series.cores[step] += static_cast<double>(Proportion(tally.total_cpu_ns(), part_ns, whole_ns));
       // The rest of a division goes to the last part.
       const auto add = [&](std::vector<uint64_t>& values, uint64_t value) {
-        values[step] += PartOf(value, from - begin + part_ns, whole_ns) - PartOf(value, from - begin, whole_ns);
+        values[step] += Proportion(value, from - begin + part_ns, whole_ns) - Proportion(value, from - begin, whole_ns);
       };
       if (whole_ns == 0) {
         series.pause_ns[step] += tally.pause_ns;

@@ -15,7 +15,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kNotFound = absl::string_view::npos;
 constexpr size_t kMaxNesting = 8;           // of names inside compiler-generated names
 constexpr size_t kMaxParameterText = 4096;  // a parameter list longer than this ends in "..."
 
@@ -36,7 +35,7 @@ struct GeneratedName {
 bool SplitGenerated(absl::string_view name, GeneratedName& out) {
   if (name.empty() || name.front() != '<') return false;
   const size_t behind = BehindAngle(name, 0);
-  if (behind == kNotFound) return false;
+  if (behind == kNpos) return false;
   out = {name.substr(1, behind - 2), name.substr(behind)};
   return true;
 }
@@ -70,7 +69,7 @@ bool IsLambdaOrLocalFunction(absl::string_view name) {
   if (absl::ConsumePrefix(&generated.rest, "b__")) return IsOrdinal(generated.rest);
   if (!absl::ConsumePrefix(&generated.rest, "g__")) return false;
   const size_t bar = generated.rest.rfind('|');
-  return bar != kNotFound && bar != 0 && IsOrdinal(generated.rest.substr(bar + 1));
+  return bar != kNpos && bar != 0 && IsOrdinal(generated.rest.substr(bar + 1));
 }
 
 // Explicit implementations carry the interface's C# text but with full names of the arguments:
@@ -198,14 +197,14 @@ class PathBuilder {
     }
     const std::string dotted = dots_as_dashes_ ? absl::StrReplaceAll(member, {{"-", "."}}) : std::string(member);
     const size_t angle = dotted.find('<');
-    Append(angle == kNotFound || angle == 0 ? dotted : WithKeywords(dotted));
+    Append(angle == kNpos || angle == 0 ? dotted : WithKeywords(dotted));
   }
 
   // "b__0_1" or "g__Add|0_1"
   void AppendFunction(absl::string_view rest) {
     const bool lambda = rest.front() == 'b';
     rest.remove_prefix(3);
-    const size_t bar = lambda ? kNotFound : rest.rfind('|');
+    const size_t bar = lambda ? kNpos : rest.rfind('|');
     std::string ordinal(lambda ? rest : rest.substr(bar + 1));
     if (!absl::StrContains(ordinal, "_") && !closure_ordinal_.empty()) {
       ordinal = absl::StrCat(closure_ordinal_, "_", ordinal);
@@ -254,7 +253,7 @@ absl::string_view StubKind(absl::string_view description) {
       {"JIT_CopiedWriteBarriers", "WriteBarrier"},
   };
   const size_t open = description.find('<');
-  if (open == kNotFound || open == 0 || description.back() != '>') return description;
+  if (open == kNpos || open == 0 || description.back() != '>') return description;
   const absl::string_view kind = description.substr(open + 1, description.size() - open - 2);
   for (const auto& [written, word] : kOneWord) {
     if (kind == written) return word;

@@ -12,11 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "formats/names/type_text.h"
 
 namespace clrsampler {
 namespace {
 
-constexpr size_t kNpos = absl::string_view::npos;
 constexpr size_t kMaxSymbolBytes = 8 * 1024;
 constexpr size_t kMaxGeneratedBytes = 512;  // of one compiler-generated class's name
 constexpr int kMaxTypeDepth = 32;           // of types in type arguments

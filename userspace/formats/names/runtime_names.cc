@@ -10,11 +10,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "formats/names/type_text.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr size_t kAbsent = absl::string_view::npos;
 
 std::string Owned(absl::string_view text) { return std::string(text.data(), text.size()); }
 
@@ -33,8 +32,8 @@ std::string WithoutPointers(absl::string_view text) {
   out.reserve(text.size());
   while (true) {
     const size_t open = text.find(kOpen);
-    const size_t close = open == kAbsent ? kAbsent : text.find(kClose, open + kOpen.size());
-    if (close == kAbsent) break;
+    const size_t close = open == kNpos ? kNpos : text.find(kClose, open + kOpen.size());
+    if (close == kNpos) break;
     out.append(text.data(), open);
     text.remove_prefix(close + kClose.size());
   }
@@ -66,13 +65,13 @@ std::optional<MethodName> ParseStub(absl::string_view text) {
 // Position of the '(' that opens the parameter list at the end of `text`. Counted from the end, because the method's
 // own name may hold parentheses ("should return 5 (five)"), while types in signatures hold only balanced ones.
 size_t FindParameterList(absl::string_view text) {
-  if (text.empty() || text.back() != ')') return kAbsent;
+  if (text.empty() || text.back() != ')') return kNpos;
   size_t depth = 0;
   for (size_t i = text.size(); i-- > 0;) {
     if (text[i] == ')') ++depth;
     if (text[i] == '(' && --depth == 0) return i;
   }
-  return kAbsent;
+  return kNpos;
 }
 
 // Position of the first "::" outside brackets. Types rarely hold one; methods do: an explicit implementation through an
@@ -96,7 +95,7 @@ size_t FindMemberSeparator(absl::string_view text) {
 enum class Escapes { kNo, kBackslash };  // TypeNameBuilder escapes , + & * [ ] \ in the owner's text
 
 std::string Unescape(absl::string_view text, Escapes escapes) {
-  if (escapes == Escapes::kNo || text.find('\\') == kAbsent) return Owned(text);
+  if (escapes == Escapes::kNo || text.find('\\') == kNpos) return Owned(text);
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 1 < text.size()) ++i;
@@ -137,13 +136,9 @@ std::vector<std::string> SplitTypes(absl::string_view text, Escapes escapes) {
   return types;
 }
 
-bool IsShapeOfArray(absl::string_view inside) {
-  return std::all_of(inside.begin(), inside.end(), [](char c) { return absl::StrContains(",*.-0123456789", c); });
-}
-
 // "Ns.Outer`1+Inner[System.Int32,System.__Canon]" -> type and type_args.
 void ParseOwner(absl::string_view owner, Escapes escapes, MethodName& name) {
-  size_t open = kAbsent;
+  size_t open = kNpos;
   if (!owner.empty() && owner.back() == ']' && !(escapes == Escapes::kBackslash && absl::EndsWith(owner, "\\]"))) {
     size_t depth = 0;
     for (size_t i = owner.size(); i-- > 0;) {
@@ -156,7 +151,7 @@ void ParseOwner(absl::string_view owner, Escapes escapes, MethodName& name) {
       }
     }
   }
-  if (open == kAbsent || open == 0 || IsShapeOfArray(owner.substr(open + 1, owner.size() - open - 2))) {
+  if (open == kNpos || open == 0 || IsArrayShape(owner.substr(open + 1, owner.size() - open - 2))) {
     name.type = Unescape(owner, escapes);
     return;
   }
@@ -169,7 +164,7 @@ void ParseOwner(absl::string_view owner, Escapes escapes, MethodName& name) {
 // incomplete.
 std::string TakeTier(absl::string_view& text) {
   const size_t at = text.rfind(")[");
-  if (at == kAbsent) return "";
+  if (at == kNpos) return "";
   absl::string_view tier = text.substr(at + 2);
   const bool closed = absl::ConsumeSuffix(&tier, "]");
   const bool is_word =
@@ -187,11 +182,11 @@ std::string TakeTier(absl::string_view& text) {
 // "Owner::method(parameters)" with everything else removed. False: not of this shape.
 bool ParseMember(absl::string_view text, Escapes escapes, MethodName& name) {
   const size_t list = FindParameterList(text);
-  absl::string_view head = list == kAbsent ? text : text.substr(0, list);
+  absl::string_view head = list == kNpos ? text : text.substr(0, list);
   const size_t separator = FindMemberSeparator(head);
-  if (separator == kAbsent || separator + 2 == head.size()) return false;
+  if (separator == kNpos || separator + 2 == head.size()) return false;
   absl::string_view method = head.substr(separator + 2);
-  if (list == kAbsent) {
+  if (list == kNpos) {
     method = method.substr(0, method.find('(', 1));  // a cut line: the part of the list that is there is worth nothing
   } else {
     name.parameters = SplitTypes(text.substr(list + 1, text.size() - list - 2), Escapes::kNo);
@@ -212,10 +207,10 @@ struct ModuleMark {
 // "[Module] " between return type and owner. An assembly stands in the return type too, but right before the type's
 // name: "class [System.Runtime]System.Type [Shop] Shop.Order::Kind()".
 std::optional<ModuleMark> FindModule(absl::string_view text) {
-  for (size_t open = text.find('['); open != kAbsent; open = text.find('[', open + 1)) {
+  for (size_t open = text.find('['); open != kNpos; open = text.find('[', open + 1)) {
     if (open != 0 && text[open - 1] != ' ') continue;
     const size_t close = text.find(']', open);
-    if (close == kAbsent) return std::nullopt;
+    if (close == kNpos) return std::nullopt;
     if (close > open + 1 && close + 1 < text.size() && text[close + 1] == ' ') return ModuleMark{open, close};
     open = close;
   }
@@ -255,9 +250,9 @@ bool IsRuntimeStub(absl::string_view text) {
 
 MethodName ParseR2rMapName(absl::string_view text) {
   const size_t list = FindParameterList(text);
-  const absl::string_view head = list == kAbsent ? text : text.substr(0, list);
+  const absl::string_view head = list == kNpos ? text : text.substr(0, list);
   const size_t separator = FindMemberSeparator(head);
-  if (separator == kAbsent) return WholeText(text);
+  if (separator == kNpos) return WholeText(text);
   size_t owner = 0;  // behind the last space that is outside brackets: the return type may hold some inside
   size_t depth = 0;
   for (size_t i = 0; i < separator; ++i) {

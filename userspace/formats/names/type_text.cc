@@ -13,7 +13,6 @@
 namespace clrsampler {
 namespace {
 
-constexpr size_t kNone = absl::string_view::npos;
 constexpr size_t kMaxDepth = 32;  // deeper arguments are copied as they are
 // A signature can name a long argument of its owner again and again ("!0,!0,..."), so the result needs its own bound.
 constexpr size_t kMaxText = 4096;
@@ -79,10 +78,6 @@ static_assert([] {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-bool IsArrayShape(absl::string_view inside) {
-  return std::all_of(inside.begin(), inside.end(), [](char c) { return IsDigit(c) || absl::StrContains(",*.-", c); });
-}
-
 void AppendTypeName(absl::string_view name, std::span<const std::string> args, bool with_file, std::string& out) {
   if (args.empty()) {
     if (const absl::string_view keyword = CSharpKeyword(name); !keyword.empty()) {
@@ -127,7 +122,7 @@ class TypeParser {
   void SkipPrefixes() {
     while (Take(" ") || Take("class ") || Take("valuetype ") || Take("pinned ")) {
     }
-    if (At('[') && NextClose() != kNone) at_ = NextClose() + 1;
+    if (At('[') && NextClose() != kNpos) at_ = NextClose() + 1;
   }
 
   std::string ParseType(size_t depth) {
@@ -149,7 +144,7 @@ class TypeParser {
 
   // The next ']', looked up once for each: a text of many '[' must not be searched again for every one.
   size_t NextClose() const {
-    if (next_close_ != kNone && next_close_ < at_) next_close_ = kUnknown;
+    if (next_close_ != kNpos && next_close_ < at_) next_close_ = kUnknown;
     if (next_close_ == kUnknown) next_close_ = text_.find(']', at_);
     return next_close_;
   }
@@ -157,7 +152,7 @@ class TypeParser {
   // An open bracket that never closes is neither; it is left for Parse() to copy.
   bool AtArray() const {
     const size_t close = NextClose();
-    return close == kNone || IsArrayShape(text_.substr(at_ + 1, close - at_ - 1));
+    return close == kNpos || IsArrayShape(text_.substr(at_ + 1, close - at_ - 1));
   }
 
   std::string ParseVariable() {
@@ -183,7 +178,7 @@ class TypeParser {
       const char c = text_[at_];
       if (c == '<' && segment_start && balanced_) {
         const size_t behind = BehindAngle(text_, at_);
-        balanced_ = behind != kNone;
+        balanced_ = behind != kNpos;
         if (!balanced_) break;
         at_ = behind;
         segment_start = false;
@@ -227,7 +222,7 @@ class TypeParser {
   void ParseSuffixes(size_t depth, std::string& out) {
     bool by_reference = false;
     while (at_ < text_.size()) {
-      if (At('[') && AtArray() && NextClose() != kNone) {
+      if (At('[') && AtArray() && NextClose() != kNpos) {
         AppendRanks(out);
       } else if (Take("&")) {
         by_reference = true;
@@ -249,7 +244,7 @@ class TypeParser {
     std::vector<size_t> commas;
     while (At('[') && AtArray()) {
       const size_t close = NextClose();
-      if (close == kNone) break;
+      if (close == kNpos) break;
       commas.push_back(static_cast<size_t>(std::count(text_.begin() + at_, text_.begin() + close, ',')));
       at_ = close + 1;
     }
@@ -301,12 +296,16 @@ class TypeParser {
   absl::string_view text_;
   const TypeContext& context_;
   size_t at_ = 0;
-  static constexpr size_t kUnknown = kNone - 1;
+  static constexpr size_t kUnknown = kNpos - 1;
   mutable size_t next_close_ = kUnknown;
   bool balanced_ = true;  // until a '<' had no '>'; searching again at each would be quadratic
 };
 
 }  // namespace
+
+bool IsArrayShape(absl::string_view inside) {
+  return std::all_of(inside.begin(), inside.end(), [](char c) { return IsDigit(c) || absl::StrContains(",*.-", c); });
+}
 
 absl::string_view CSharpKeyword(absl::string_view name) {
   const auto* row = std::lower_bound(kKeywords.begin(), kKeywords.end(), name,
@@ -320,7 +319,7 @@ size_t BehindAngle(absl::string_view text, size_t open) {
     if (text[i] == '<') ++depth;
     if (text[i] == '>' && --depth == 0) return i + 1;
   }
-  return kNone;
+  return kNpos;
 }
 
 std::vector<TypeSegment> SplitTypeName(absl::string_view name) {
@@ -329,7 +328,7 @@ std::vector<TypeSegment> SplitTypeName(absl::string_view name) {
   const auto take = [&](size_t end) {
     TypeSegment segment{name.substr(start, end - start), 0};
     const size_t tick = segment.text.rfind('`');
-    size_t digits = tick == kNone ? 0 : segment.text.size() - tick - 1;
+    size_t digits = tick == kNpos ? 0 : segment.text.size() - tick - 1;
     if (digits == 1 || digits == 2) {  // each counts as a comma of the text, so not any number
       size_t arity = 0;
       for (const char c : segment.text.substr(tick + 1)) arity = IsDigit(c) ? arity * 10 + (c - '0') : 1000;
@@ -345,7 +344,7 @@ std::vector<TypeSegment> SplitTypeName(absl::string_view name) {
     if (c == '<' && segment_start && balanced) {
       const size_t behind = BehindAngle(name, i);
       segment_start = false;
-      balanced = behind != kNone;
+      balanced = behind != kNpos;
       if (balanced) i = behind - 1;
       continue;
     }
@@ -384,9 +383,9 @@ std::string FileLocalName(absl::string_view segment, bool with_file) {
   // "<File>F" + 64 hexadecimal digits + "__" + name
   constexpr size_t kHash = 64;
   size_t open = segment.find('<');
-  if (open != 0 && (open == kNone || segment[open - 1] != '.')) return std::string(segment.data(), segment.size());
+  if (open != 0 && (open == kNpos || segment[open - 1] != '.')) return std::string(segment.data(), segment.size());
   const size_t behind = BehindAngle(segment, open);
-  if (behind != kNone && segment.size() > behind + 1 + kHash + 2 && segment[behind] == 'F' &&
+  if (behind != kNpos && segment.size() > behind + 1 + kHash + 2 && segment[behind] == 'F' &&
       segment.substr(behind + 1 + kHash, 2) == "__") {
     const absl::string_view hash = segment.substr(behind + 1, kHash);
     if (std::all_of(hash.begin(), hash.end(), [](unsigned char c) { return absl::ascii_isxdigit(c); })) {

@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_FORMATS_NAMES_TYPE_TEXT_H_
 #define CLRSAMPLER_FORMATS_NAMES_TYPE_TEXT_H_
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "absl/strings/string_view.h"
 
 namespace clrsampler {
+
+inline constexpr size_t kNpos = absl::string_view::npos;
 
 // One level of a nested type's name.
 struct TypeSegment {
@@ -31,6 +34,9 @@ std::string FileLocalName(absl::string_view segment, bool with_file);
 
 // "int" for "System.Int32" and for the signatures' "int32"; empty for types without a keyword.
 absl::string_view CSharpKeyword(absl::string_view name);
+
+// Whether what stands between two brackets is the shape of an array: ",", "*", "0...". Else it is type arguments.
+bool IsArrayShape(absl::string_view inside);
 
 // Position behind the '>' that closes the '<' at `open`; npos if none does.
 size_t BehindAngle(absl::string_view text, size_t open);
