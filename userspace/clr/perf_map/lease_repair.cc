@@ -100,7 +100,7 @@ absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const 
   }
   // It has called exec since, and the new program's user wants a map.
   if (EnvironmentEnablesMap(proc_root, target.tgid)) return absl::OkStatus();
-  const absl::Status disabled = DisableAndWait(proc_root, target, files, clock, deadline);
+  absl::Status disabled = DisableAndWait(proc_root, target, files, clock, deadline);
   // There is no server: the process called exec, or has exited meanwhile. If it has none and still has the map open,
   // that can't be repaired until it exits.
   if (!disabled.ok() && !(absl::IsNotFound(disabled) && HasNoRuntime(proc_root, target))) {
