@@ -197,7 +197,7 @@ watched events {wait}
 end
 """
 TOLD = {"count": 100, "megabytes": 16}
-# Managed code of .NET 11 tells waits for monitors. It is compiled, and enabled, after the session has begun.
+# Waits for monitors of .NET 11 are not told at first. After so long all are, in this guest.
 MANAGED_SOURCE_SECONDS = 30
 # Waits of the threads of a program, for seconds that it is told to, and says afterwards. The first second is for what they compile.
 WAITS = """

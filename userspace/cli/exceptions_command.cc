@@ -14,6 +14,7 @@
 #include "output/allocation_summary.h"
 #include "output/event_summary.h"
 #include "output/exception_summary.h"
+#include "output/seen_share.h"
 #include "pipeline/recorder.h"
 #include "status/status.h"
 
@@ -21,11 +22,6 @@ namespace clrsampler {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const std::string& name) {
-  const auto found = counts.find(name);
-  return found == counts.end() ? 0 : found->second;
-}
 
 OrderedJson TypeRows(const AllocationSummary& summary, std::map<std::string, uint64_t> rethrown) {
   OrderedJson rows = OrderedJson::array();

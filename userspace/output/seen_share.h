@@ -10,7 +10,7 @@
 namespace clrsampler {
 
 // The count of that name in an account; 0: there is none.
-inline uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const char* name) {
+inline uint64_t CountOf(const std::map<std::string, uint64_t>& counts, const std::string& name) {
   const auto found = counts.find(name);
   return found == counts.end() ? 0 : found->second;
 }

@@ -10,7 +10,7 @@
 
 namespace clrsampler {
 
-// As much as is read of it: eight times what Linux gives a program at most by default.
+// As much as is read of it.
 inline constexpr size_t kMaxEnvironmentBytes = 1 << 20;
 
 // The first setting of the name, as getenv(3) finds it. Borrows from `text`.

@@ -12,7 +12,7 @@
 
 namespace clrsampler {
 
-inline constexpr size_t kMaxStatusBytes = 64 << 10;
+inline constexpr size_t kMaxStatusBytes = 64 << 10;  // as much as is read of it
 
 struct StatusText {
   std::string name;  // of this task; "\n" and "\\" are turned back into what they stand for
