@@ -499,6 +499,11 @@ scrape_configs:
   static_configs: [{targets: ['%s']}]
 """
 
+    @staticmethod
+    def documented_queries():
+        with open(os.path.join(runtimes.SOURCE, "docs", "metrics.md"), encoding="utf-8") as file:
+            return [line for line in file.read().split("```\n")[1].splitlines() if line and not line.startswith("#")]
+
     def test_scrapes_and_answers_p99_by_process(self):
         need(self, "prometheus")
         with contextlib.ExitStack() as stack:
@@ -526,13 +531,17 @@ scrape_configs:
                     time.sleep(0.3)
                 self.fail(f"{expression}: {result}")
 
-            p99 = "histogram_quantile(0.99, sum by (process, le) (rate(clrsampler_gc_suspension_duration_seconds_bucket[5m])))"
+            documented = self.documented_queries()
+            p99 = next(expression for expression in documented if expression.startswith("histogram_quantile"))
             shop = await_result(p99, lambda result: any(one["metric"]["process"] == "Shop-4711" and one["value"][1] != "NaN" for one in result))
             value = next(float(one["value"][1]) for one in shop if one["metric"]["process"] == "Shop-4711")
             self.assertTrue(0.01 <= value <= 0.025, f"all pauses take 20 ms, and p99 is {value}")
             await_result("up", lambda result: result[0]["value"][1] == "1")  # a single scrape may be late
-            await_result("sum by (process) (rate(clrsampler_process_cpu_seconds_total[5m])) * on (process) group_left (comm, runtime) "
-                         "clrsampler_process_info", lambda result: "10.0.12" in {one["metric"].get("runtime") for one in result})
+            joined = next(expression for expression in documented if "group_left" in expression)
+            await_result(joined, lambda result: "10.0.12" in {one["metric"].get("runtime") for one in result})
+            for expression in documented:
+                with self.subTest(expression):
+                    query(expression)  # fails where it is none
             self.assertLessEqual(len(query("count by (process) (clrsampler_process_cpu_seconds_total)")), 6)
 
 

@@ -1,5 +1,5 @@
-// Any bytes as the fields of a request. Without a token it gets no further than /metrics and /-/ready, whatever else is
-// said. A cookie is found as often as it is there.
+// Any bytes as the fields of a request. Without a token it gets no further than /metrics, /-/ready and /-/healthy,
+// whatever else is said. A cookie is found as often as it is there.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto target = clrsampler::ParseTarget(request.target);
   if (!target.ok()) return 0;
   (void)clrsampler::Refuse(request, target->path, {});
-  const bool open = target->path == "/metrics" || target->path == "/-/ready";
+  const bool open = target->path == "/metrics" || target->path == "/-/ready" || target->path == "/-/healthy";
   const clrsampler::Access none({}), some({.tokens = {std::string(kToken)}, .host = "host"});
   Require(none.Check(request, *target).has_value() != open);
   // Only the whole token lets in; in Basic it has another form, which nothing makes by chance.

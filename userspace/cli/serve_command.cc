@@ -313,7 +313,7 @@ void DeclareHistoryAndAccess(CLI::App& app, ServeConfig& config) {
   app.add_option("--history-age", config.history_age, "how long it is kept")->capture_default_str()->type_name("TIME");
   Several(app, "--listen", config.listen,
           "where the page, the API and /metrics are: ADDRESS:PORT, unix:/PATH, or none.\n"
-          "On TCP all but /metrics and /-/ready takes a token.\n"
+          "On TCP all but /metrics, /-/ready and /-/healthy takes a token.\n"
           "In a terminal a link with one is printed; else --token-file has it")
       ->default_str(std::string(kDefaultListenAddress))
       ->type_name("ADDRESS");

@@ -156,7 +156,7 @@ std::optional<HttpAnswer> Access::LogIn(const HttpRequest& request, const Reques
 }
 
 std::optional<HttpAnswer> Access::Check(const HttpRequest& request, const RequestTarget& target) const {
-  if (target.path == "/metrics" || target.path == "/-/ready") return std::nullopt;
+  if (target.path == "/metrics" || target.path == "/-/ready" || target.path == "/-/healthy") return std::nullopt;
   if (request.local_socket) return std::nullopt;
   if (!policy_.anonymous && policy_.tokens.empty()) {
     return ErrorAnswer(403, "profiles are not given over TCP: this server has no token",

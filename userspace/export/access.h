@@ -1,8 +1,8 @@
 // Decides whether a request may see profiles: they name the methods of all users' programs.
 //
 //   a Unix socket      whoever the file system lets connect
-//   TCP                /metrics and /-/ready are everybody's; the rest takes a token: `Authorization: Bearer TOKEN`,
-//   the
+//   TCP                /metrics, /-/ready and /-/healthy are everybody's; the rest takes a token: `Authorization:
+//   Bearer TOKEN`, the
 //                      password of Basic (whatever the user name), or the cookie that the address /?token=TOKEN sets
 //
 // The cookie is no token: it is made of the token and of who we are, so that it is good for this server only. Browsers

@@ -36,7 +36,8 @@ std::vector<ConnectionTable::Verdict> ConnectionTable::Judge(uint64_t now_ns) {
   std::vector<Verdict> verdicts;
   size_t staying = 0;
   std::map<std::string, size_t> by_address;
-  std::vector<std::pair<uint64_t, Id>> waiting;
+  // Those that wait for a request go first, then those that take their answer slowly; in each the longest first.
+  std::vector<std::pair<uint64_t, Id>> waiting, sending;
   for (auto& [id, connection] : connections_) {
     if (connection.judged) continue;
     const uint64_t age = now_ns - std::min(now_ns, connection.since_ns);
@@ -54,9 +55,12 @@ std::vector<ConnectionTable::Verdict> ConnectionTable::Judge(uint64_t now_ns) {
       continue;
     }
     ++staying;
-    if (connection.phase == Phase::kWaiting && age >= limits_.spared_ns) waiting.emplace_back(connection.since_ns, id);
+    if (connection.phase == Phase::kWorking || age < limits_.spared_ns) continue;
+    (connection.phase == Phase::kWaiting ? waiting : sending).emplace_back(connection.since_ns, id);
   }
   std::sort(waiting.begin(), waiting.end());
+  std::sort(sending.begin(), sending.end());
+  waiting.insert(waiting.end(), sending.begin(), sending.end());
   for (size_t i = 0; i < waiting.size() && staying > limits_.connections; ++i, --staying) {
     connections_[waiting[i].second].judged = true;
     verdicts.push_back({waiting[i].second, "evicted"});

@@ -59,9 +59,9 @@ EndpointParts WithDefaults(EndpointParts parts) {
 // The word under which requests to a path are counted. It is one of a few, whatever clients ask for.
 std::string RouteOf(const std::string& path) {
   for (const absl::string_view route :
-       {"/", "/metrics", "/-/ready", "/api/status", "/api/timeline", "/api/lanes", "/api/profile", "/api/diff",
-        "/api/pauses", "/api/jit", "/api/health", "/api/processes", "/api/recordings", "/debug/pprof/profile",
-        "/debug/pprof/allocs", "/debug/pprof/off-cpu"}) {
+       {"/", "/metrics", "/-/ready", "/-/healthy", "/api/status", "/api/timeline", "/api/lanes", "/api/profile",
+        "/api/diff", "/api/pauses", "/api/jit", "/api/health", "/api/processes", "/api/recordings",
+        "/debug/pprof/profile", "/debug/pprof/allocs", "/debug/pprof/off-cpu"}) {
     if (path == route) return std::string(route);
   }
   if (path == "/debug/pprof" || path == "/debug/pprof/") return "/debug/pprof";
@@ -167,6 +167,7 @@ void Endpoints::Handle(const HttpRequest& request, HttpReply reply) {
   }
   if (route == "/metrics") return send(Metrics(request, *target));
   if (route == "/-/ready") return send(Ready(*target));
+  if (route == "/-/healthy") return send(Healthy(*target));
   if (route == "/" || route == "/assets") return send(Asset(request, target->path));
   if (route == "/debug/pprof/profile") return LiveProfile(request, *target, ProfileView::kCpu, now, send);
   if (route == "/debug/pprof/allocs") return LiveProfile(request, *target, ProfileView::kAllocations, now, send);
@@ -379,6 +380,14 @@ HttpAnswer Endpoints::Ready(const RequestTarget& target) const {
   const bool ready = parts_.ready ? parts_.ready() : parts_.windows->Newest() != nullptr;
   return ready ? TextAnswer("text/plain; charset=utf-8", "ready\n")
                : ErrorAnswer(503, "sampling has not begun", "its log says what it waits for");
+}
+
+HttpAnswer Endpoints::Healthy(const RequestTarget& target) const {
+  const absl::Status known = QueryReader(target, 0).Finish();
+  if (!known.ok()) return ErrorAnswer(known);
+  return !parts_.healthy || parts_.healthy()
+             ? TextAnswer("text/plain; charset=utf-8", "healthy\n")
+             : ErrorAnswer(503, "sampling stands still", "whatever watches over this process should start it anew");
 }
 
 // Parameters are not looked at. The page keeps its view in those of its own address.

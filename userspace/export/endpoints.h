@@ -2,7 +2,7 @@
 // answers.
 //
 // Nothing here changes anything. Errors are JSON with a sentence and a hint. Answers that take long run on a thread of
-// their own and within a budget. /metrics, /-/ready, the page and its assets are answered at once.
+// their own and within a budget. /metrics, /-/ready, /-/healthy, the page and its assets are answered at once.
 #ifndef CLRSAMPLER_EXPORT_ENDPOINTS_H_
 #define CLRSAMPLER_EXPORT_ENDPOINTS_H_
 
@@ -54,6 +54,7 @@ struct EndpointParts {
   std::function<std::string()> metrics;                                   // text for Prometheus; empty: none
   std::function<std::optional<PageAsset>(absl::string_view path)> asset;  // "/" and "/assets/..."; empty: no page
   std::function<bool()> ready;                       // sampling has begun; empty: a window has come
+  std::function<bool()> healthy;                     // the loop that samples goes on; empty: always
   std::function<void(uint64_t unix_ns)> want_cut;    // as LiveProfiles has it; may be empty
   std::function<bool(uint32_t pid)> process_exists;  // empty: looks into /proc
   std::function<uint64_t()> now_unix_ns;             // empty: the system's clock
@@ -82,6 +83,7 @@ class Endpoints {
                    const HttpReply& reply);
   HttpAnswer Metrics(const HttpRequest& request, const RequestTarget& target);
   HttpAnswer Ready(const RequestTarget& target) const;
+  HttpAnswer Healthy(const RequestTarget& target) const;
   HttpAnswer Asset(const HttpRequest& request, const std::string& path) const;
 
   const EndpointParts parts_;

@@ -1,8 +1,8 @@
 // An HTTP server for a few local clients, which no client can wear down: libmicrohttpd with limits around it.
 //
 //   connections    at most `connections` at once. When one more comes, the one that has waited longest without a
-//                  complete request goes, so that slow ones never keep others out. From other hosts at most
-//                  `connections_per_address` each.
+//                  complete request goes, or where none waits the one that takes its answer most slowly. So slow ones
+//                  never keep others out. From other hosts at most `connections_per_address` each.
 //   requests       GET and HEAD without a body, heads of at most some 15 KiB, complete within `request_seconds` of the
 //                  connection's or the last answer's end, however the bytes trickle in
 //   answers        taken within `answer_seconds`, and together at most `unsent_bytes` that clients have not taken yet,

@@ -77,6 +77,7 @@ class PrometheusMetrics : public Metrics {
         .Add({{"version", options.version}, {"arch", std::string(Architecture())}})
         .Set(1);
     MakeKnownSeries();
+    families_.Set(MetricId::kLastWindow, Seconds(options.started_unix_ns));
   }
 
   void Observe(const Window& window) override {
@@ -92,15 +93,12 @@ class PrometheusMetrics : public Metrics {
   }
   void SetStoreBytes(uint64_t bytes) override { families_.Set(MetricId::kStoreBytes, static_cast<double>(bytes)); }
 
-  void CountRecording(absl::string_view trigger, RecordingResult result) override {
-    const std::lock_guard lock(words_mutex_);
-    families_.Add(MetricId::kFlightRecordings,
-                  {{"trigger", triggers_.Bounded(trigger)},
-                   {"result", result == RecordingResult::kKept      ? "kept"
-                              : result == RecordingResult::kLimited ? "limited"
-                                                                    : "failed"}},
-                  1);
+  void ExpectRecordings(absl::string_view trigger) override {
+    for (const auto result : {RecordingResult::kKept, RecordingResult::kLimited, RecordingResult::kFailed}) {
+      AddRecordings(trigger, result, 0);
+    }
   }
+  void CountRecording(absl::string_view trigger, RecordingResult result) override { AddRecordings(trigger, result, 1); }
 
   void CountRequest(absl::string_view endpoint, unsigned status) override {
     const std::lock_guard lock(words_mutex_);
@@ -158,6 +156,16 @@ class PrometheusMetrics : public Metrics {
   }
 
  private:
+  void AddRecordings(absl::string_view trigger, RecordingResult result, double count) {
+    const std::lock_guard lock(words_mutex_);
+    families_.Add(MetricId::kFlightRecordings,
+                  {{"trigger", triggers_.Bounded(trigger)},
+                   {"result", result == RecordingResult::kKept      ? "kept"
+                              : result == RecordingResult::kLimited ? "limited"
+                                                                    : "failed"}},
+                  count);
+  }
+
   static std::string PushResultText(PushResult result) {
     switch (result) {
       case PushResult::kSent:

@@ -29,6 +29,7 @@ struct MetricsOptions {
   size_t max_processes = 50;
   uint64_t grace_ns = uint64_t{120} * 1'000'000'000;  // series stay so long after the end of a process
   std::function<bool(uint32_t pid)> process_exists;   // empty: looks into /proc
+  uint64_t started_unix_ns = 0;                       // the last window "ended" then, until there is one
 };
 
 // Events besides windows. Words are of small fixed sets.
@@ -49,7 +50,9 @@ class Metrics {
 
   virtual void CountWindow(WindowResult result) = 0;
   virtual void SetStoreBytes(uint64_t bytes) = 0;
-  // `trigger` is its kind: "pause", "suspend-delay", "cpu", "alloc".
+  // `trigger` is its kind: "pause", "suspend-delay", "cpu", "alloc". Those that may come are there from the start, with
+  // 0: an absent series would hide its first step.
+  virtual void ExpectRecordings(absl::string_view trigger) = 0;
   virtual void CountRecording(absl::string_view trigger, RecordingResult result) = 0;
   virtual void CountRequest(absl::string_view endpoint, unsigned status) = 0;
   virtual void CountConnectionEnd(absl::string_view end) = 0;

@@ -110,7 +110,7 @@ void RunProfile::AddCompiledStack(const Process& process, std::span<const FrameI
 void RunProfile::AddWait(const ObservedWait& wait) {
   main_loop_.Check();
   if (!HasWaits(view_)) return;
-  const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_stack_.Of(wait, options_.wakers));
+  const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_stack_.Of(wait));
   waits_.try_emplace(wait.process, keep_samples_).first->second.Add(stack, wait);
 }
 

@@ -45,7 +45,7 @@ class RunProfile : public SampleSink {
       : view_(options.view),
         keep_samples_(options.keep_samples),
         options_(options),
-        wait_stack_(frames),
+        wait_stack_(frames, options.wakers ? WakerNames::kExact : WakerNames::kNone),
         ledger_(stacks_, options.with_pid) {}
 
   bool Add(const NamedSample& sample) override;

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "pipeline/wait_watch.h"
 #include "status/thread_checker.h"
@@ -13,24 +15,36 @@
 
 namespace clrsampler {
 
+// Frames live as long as their table. A service's is kept for weeks, in which a host has any number of processes.
+enum class WakerNames : uint8_t {
+  kNone,   // wakers are not shown
+  kExact,  // another process is "sh-4711"
+  kFew,    // it is "sh", and beyond kMostWakerNames there are no more names
+};
+
 // Main loop only. Borrows the table.
 class WaitStack {
  public:
-  explicit WaitStack(FrameTable& frames) : frames_(frames) {}
+  static constexpr size_t kMostWakerNames = 1000;
 
-  // Valid until the next call. `waker`: who ended it follows behind the mark, its functions from the innermost one on,
-  // since they mirror those of the wait.
-  std::span<const FrameId> Of(const ObservedWait& wait, bool waker);
+  WaitStack(FrameTable& frames, WakerNames waker_names) : frames_(frames), waker_names_(waker_names) {}
+
+  // Valid until the next call. The waker follows behind the mark, its functions from the innermost one on, since they
+  // mirror those of the wait.
+  std::span<const FrameId> Of(const ObservedWait& wait);
   // The frame of waits that have no stack of their own.
   FrameId ShorterThan(uint64_t min_wait_ns);
   FrameId NotTold();
 
  private:
   void AppendWaker(const ObservedWait& wait);
+  std::string WakerText(const ObservedWait& wait);
   FrameId Mark(absl::string_view text);
 
   FrameTable& frames_;
-  std::vector<FrameId> stack_;  // reused
+  const WakerNames waker_names_;
+  absl::flat_hash_set<std::string> known_wakers_;  // of kFew
+  std::vector<FrameId> stack_;                     // reused
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -212,7 +212,7 @@ void WindowBuilder::ScaleAllocations(ProcessKey process, double factor) {
 void WindowBuilder::AddWait(const ObservedWait& wait) {
   main_loop_.Check();
   if (WindowWaits::PartNs(wait, begin_) == 0) return;
-  waits_.Add(Intern(RowOf(wait.process), wait_stack_.Of(wait, /*waker=*/true)), wait, begin_);
+  waits_.Add(Intern(RowOf(wait.process), wait_stack_.Of(wait)), wait, begin_);
 }
 
 void WindowBuilder::SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) {

@@ -34,7 +34,7 @@ class WindowBuilder : public SampleSink {
   // `sources`: of the files that lines of frames are in; nullptr: frames have no lines. Both are borrowed.
   // `min_wait_ns`: shorter waits have no stacks.
   explicit WindowBuilder(FrameTable& frames, const SourceFiles* sources = nullptr, uint64_t min_wait_ns = 0)
-      : frames_(frames), sources_(sources), min_wait_ns_(min_wait_ns), wait_stack_(frames) {
+      : frames_(frames), sources_(sources), min_wait_ns_(min_wait_ns), wait_stack_(frames, WakerNames::kFew) {
     Clear();
   }
 

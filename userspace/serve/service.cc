@@ -37,6 +37,7 @@ constexpr uint64_t kRecentNs = 60'000'000'000;
 constexpr uint64_t kLeastRecentWindows = 8;
 // A process that was killed holds its history until the kernel has taken it apart.
 constexpr uint64_t kHistoryPatienceNs = 5'000'000'000;
+constexpr uint64_t kStandstillNs = 60 * kSecondNs;  // as WatchdogSec= of the unit
 
 std::string HostName() {
   char name[256] = "";
@@ -94,6 +95,7 @@ class Service {
   absl::StatusOr<std::unique_ptr<Recorder>> MakeRecorder();
   void TakeWindow(Window window);
   void NotifyManager(absl::string_view state) const;
+  void Progress(bool watchdog);
 
   const ServeOptions& options_;
   const uint64_t started_unix_ns_ = NowNs(CLOCK_REALTIME);
@@ -102,7 +104,8 @@ class Service {
   uint64_t next_number_ = 1;
   uint32_t frequency_hz_ = 0;
   std::atomic<bool> sampling_ = false;
-  mutable bool telling_failed_ = false;  // said once
+  std::atomic<uint64_t> progressed_ns_ = NowNs(CLOCK_MONOTONIC);  // when the loop that samples last said so
+  mutable bool telling_failed_ = false;                           // said once
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<History> history_;
   std::unique_ptr<FlightRecorder> flights_;
@@ -113,7 +116,9 @@ class Service {
 };
 
 absl::Status Service::Start() {
-  metrics_ = Metrics::Make({.version = options_.version, .max_processes = options_.max_processes});
+  metrics_ = Metrics::Make(
+      {.version = options_.version, .max_processes = options_.max_processes, .started_unix_ns = started_unix_ns_});
+  for (const Trigger& trigger : options_.flights.triggers) metrics_->ExpectRecordings(KindOfTrigger(trigger.text));
   if (!options_.history_path.empty()) {
     ASSIGN_OR_RETURN(history_, OpenHistory(options_));
   }
@@ -182,6 +187,7 @@ absl::Status Service::StartServers() {
     return PageAsset{file->content_type, file->bytes};
   };
   parts.ready = [this] { return sampling_.load(); };
+  parts.healthy = [this] { return NowNs(CLOCK_MONOTONIC) - progressed_ns_.load() < kStandstillNs; };
   parts.want_cut = [this](uint64_t unix_ns) { cuts_.Ask(unix_ns); };
   endpoints_ = std::make_unique<Endpoints>(std::move(parts));
   for (const ListenAddress& address : options_.listen) RETURN_IF_ERROR(StartServer(address));
@@ -219,7 +225,7 @@ void Service::TellAddress(const ListenAddress& address) const {
   } else if (access.anonymous) {
     options_.log("note: everybody who reaches this address sees the profiles of this host");
   } else if (access.tokens.empty()) {
-    options_.log("note: this address gives /metrics and /-/ready only: profiles over TCP take a token");
+    options_.log("note: this address gives /metrics, /-/ready and /-/healthy only: profiles over TCP take a token");
     options_.log(
         "  hint: --token-file FILE, or --listen unix:/run/clrsampler/http.sock, or --allow-anonymous-profiles");
   }
@@ -266,12 +272,18 @@ void Service::NotifyManager(absl::string_view state) const {
   }
 }
 
+// The loop that samples goes on: told to all that watch over it.
+void Service::Progress(bool watchdog) {
+  progressed_ns_ = NowNs(CLOCK_MONOTONIC);
+  if (watchdog) NotifyManager("WATCHDOG=1");
+}
+
 absl::StatusOr<ServeEnd> Service::Run() {
   const bool watchdog = WatchdogNs().has_value();
   bool ready = false;
   while (true) {
     ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, MakeRecorder());
-    if (watchdog) NotifyManager("WATCHDOG=1");
+    Progress(watchdog);
     if (!std::exchange(ready, true)) {
       options_.log(absl::StrCat("sampling this host at ", options_.record.frequency_hz, " Hz; Ctrl-C ends"));
       sampling_ = true;
@@ -280,7 +292,7 @@ absl::StatusOr<ServeEnd> Service::Run() {
     }
     // The recorder calls this about once a second. A loop that hangs does not feed the watchdog.
     RETURN_IF_ERROR(recorder->Run([&](const RecordProgress& progress) {
-      if (watchdog) NotifyManager("WATCHDOG=1");
+      Progress(watchdog);
       if (static_cast<uint64_t>(progress.seconds) % 10 == 0) {
         NotifyManager(absl::StrCat("STATUS=", frequency_hz_ > 0 ? frequency_hz_ : options_.record.frequency_hz, " Hz, ",
                                    next_number_ - 1, " windows"));

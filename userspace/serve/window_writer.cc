@@ -18,14 +18,13 @@ namespace {
 constexpr std::chrono::seconds kWait(1);
 constexpr uint64_t kSayAgainNs = 60'000'000'000;
 
-// The kind of a trigger is the text before its sign.
-std::string KindOf(const std::string& trigger) {
+}  // namespace
+
+std::string KindOfTrigger(const std::string& trigger) {
   std::string kind = trigger.substr(0, trigger.find('>'));
   kind.erase(kind.find_last_not_of(' ') + 1);
   return kind;
 }
-
-}  // namespace
 
 WindowWriter::WindowWriter(WindowWriterParts parts) : parts_(std::move(parts)) {
   const SignalsBlocked blocked;
@@ -97,7 +96,7 @@ void WindowWriter::CountFlights() {
                          RecordingResult result) {
     for (const auto& [trigger, value] : counts) {
       for (uint64_t& known = counted[trigger]; known < value; ++known)
-        parts_.metrics->CountRecording(KindOf(trigger), result);
+        parts_.metrics->CountRecording(KindOfTrigger(trigger), result);
     }
   };
   count(now.recorded, counted_flights_.recorded, RecordingResult::kKept);

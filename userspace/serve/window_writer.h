@@ -16,6 +16,9 @@
 
 namespace clrsampler {
 
+// As metrics call it: the text before its sign.
+std::string KindOfTrigger(const std::string& trigger);
+
 struct WindowWriterParts {
   RecentWindows* windows = nullptr;
   Metrics* metrics = nullptr;

@@ -226,7 +226,13 @@ absl::StatusOr<std::unique_ptr<History>> History::Open(const std::string& path, 
   }
   ASSIGN_OR_RETURN(HistoryFile file, HistoryFile::Claim(path));
   auto history = std::make_unique<StoredHistory>(std::move(file), limits, said);
-  RETURN_IF_ERROR(history->Start());
+  const absl::Status started = history->Start();
+  if (absl::IsResourceExhausted(started)) {
+    said(
+        absl::StrCat("the history can't be written yet (", started.message(), "): it is tried again with each window"));
+  } else {
+    RETURN_IF_ERROR(started);
+  }
   return history;
 }
 

@@ -15,8 +15,9 @@
 // is rolled up or forgotten by age until an hour of windows has come. So a clock that is wrong for a moment does not
 // cost the history.
 //
-// Errors: a full disk or a damaged file never ends the service: Append says why a window was not kept
-// (RESOURCE_EXHAUSTED), later ones are kept again once there is room, and what is older stays. A damaged file is set
+// Errors: a full disk or a damaged file never ends the service, nor keeps it from starting: Append says why a window
+// was not kept (RESOURCE_EXHAUSTED), later ones are kept again once there is room, and what is older stays. Until the
+// file could be opened for the first time, questions fail. A damaged file is set
 // aside, also while it is in use, and a new one begun; of a file that is whole, parts that are damaged are left out of
 // answers and counted. Everything that the file says is checked before it is used: it may be anybody's.
 #ifndef CLRSAMPLER_STORE_HISTORY_H_
@@ -49,7 +50,8 @@ class History {
   // that is damaged, now or later, is set aside as PATH.damaged-TIME, where it replaces the one before, and a new one
   // begun; `said` is told so, by Open, Append or Maintain. ABORTED: another process writes
   // it, perhaps one that ends. FAILED_PRECONDITION: it is of a newer schema, another user's, a link, or no history.
-  // RESOURCE_EXHAUSTED: the disk is full; try again later.
+  // RESOURCE_EXHAUSTED: the disk is so full that the file's lock can't be made. Where only the file can't be opened,
+  // `said` is told, and Append tries again.
   static absl::StatusOr<std::unique_ptr<History>> Open(const std::string& path, const HistoryLimits& limits,
                                                        const std::function<void(const std::string&)>& said);
   virtual ~History() = default;

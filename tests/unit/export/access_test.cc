@@ -83,7 +83,7 @@ TEST(CookieValuesTest, EveryValueOfTheName) {
 }
 
 TEST(AccessTest, MetricsAndReadinessAreEverybodys) {
-  for (const char* target : {"/metrics", "/-/ready", "/%6detrics"}) {
+  for (const char* target : {"/metrics", "/-/ready", "/-/healthy", "/%6detrics"}) {
     EXPECT_EQ(StatusOf({}, Asking(target)), 200u) << target;
     EXPECT_EQ(StatusOf(WithTokens(), Asking(target)), 200u) << target;
   }

@@ -58,6 +58,18 @@ TEST(ConnectionTableTest, ThoseWhoWaitLongestMakeRoom) {
   EXPECT_THAT(Judged(table, 2 * kSecondNs), UnorderedElementsAre(Pair(ids[1], "evicted"), Pair(ids[2], "evicted")));
 }
 
+TEST(ConnectionTableTest, WhereNoneWaitsThoseThatTakeTheirAnswerSlowlyMakeRoom) {
+  ConnectionTable table(Limits());
+  std::vector<ConnectionTable::Id> ids;
+  for (uint64_t i = 0; i < 6; ++i) {
+    ids.push_back(table.Open("", 0));
+    table.RequestComplete(ids[i], i + 1);
+    if (i > 0) table.AnswerBegun(ids[i], kSecondNs + i);
+  }
+  EXPECT_THAT(Judged(table, 3 * kSecondNs / 2), UnorderedElementsAre()) << "they have had half a second";
+  EXPECT_THAT(Judged(table, 3 * kSecondNs), UnorderedElementsAre(Pair(ids[1], "evicted"), Pair(ids[2], "evicted")));
+}
+
 TEST(ConnectionTableTest, AnAddressHasItsShare) {
   ConnectionTable table(Limits());
   table.Open("10.0.0.1", 0);

@@ -68,6 +68,7 @@ class EndpointsTest : public ::testing::Test {
       return std::nullopt;
     };
     parts.want_cut = [this](uint64_t at) { cuts_.push_back(at); };
+    parts.healthy = [this] { return healthy_; };
     parts.process_exists = [](uint32_t pid) { return pid == 4711 || pid == 4712; };
     parts.now_unix_ns = [this] { return now_; };
     endpoints_ = std::make_unique<Endpoints>(std::move(parts));
@@ -93,11 +94,21 @@ class EndpointsTest : public ::testing::Test {
 
   uint64_t now_ = kMadeUpStart + 60 * kMadeUpSecond;
   int scrapes_ = 0;
+  bool healthy_ = true;
   std::vector<uint64_t> cuts_;
   RecentWindows windows_{100};
   MadeUpRecordings recordings_;
   std::unique_ptr<Endpoints> endpoints_;
 };
+
+TEST_F(EndpointsTest, ALoopThatStandsStillIsReadyAndNotHealthy) {
+  EXPECT_EQ(Get("/-/healthy").status, 200u);
+  healthy_ = false;
+  const HttpAnswer answer = Get("/-/healthy");
+  EXPECT_EQ(answer.status, 503u);
+  EXPECT_THAT(*answer.body, HasSubstr("stands still"));
+  EXPECT_EQ(Get("/-/ready").status, 200u);
+}
 
 TEST_F(EndpointsTest, Status) {
   const Json status = GetJson("/api/status");

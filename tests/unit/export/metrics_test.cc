@@ -98,6 +98,29 @@ TEST(MetricsTest, AddsUpWhatWindowsSay) {
   EXPECT_GT(Sum(*metrics, "process_open_fds"), 2);
 }
 
+TEST(MetricsTest, BeforeTheFirstWindowAWatcherSeesWhenTheServiceBegan) {
+  MetricsOptions options = Options();
+  options.started_unix_ns = kMadeUpStart;
+  const auto metrics = Metrics::Make(options);
+  const std::string name = "clrsampler_last_window_timestamp_seconds";
+  EXPECT_EQ(Sum(*metrics, name), static_cast<double>(kMadeUpStart / kMadeUpSecond));
+  metrics->Observe(*ShopWindow(1));
+  EXPECT_EQ(Sum(*metrics, name), static_cast<double>(ShopWindow(1)->end_unix_ns / kMadeUpSecond));
+}
+
+TEST(MetricsTest, RecordingsThatMayComeAreThereWithZero) {
+  const auto metrics = Metrics::Make(Options());
+  metrics->ExpectRecordings("pause");
+  const std::string before = metrics->Text(false);
+  for (const char* result : {"kept", "limited", "failed"}) {
+    EXPECT_THAT(SeriesOf(before),
+                Contains(Pair(
+                    absl::StrCat("clrsampler_flight_recordings_total{result=\"", result, "\",trigger=\"pause\"}"), 0)));
+  }
+  metrics->CountRecording("pause", RecordingResult::kFailed);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_flight_recordings_total", {"result=\"failed\""}), 1);
+}
+
 TEST(MetricsTest, AProcessSaysItsPod) {
   const auto metrics = Metrics::Make(Options());
   Window window = *ShopWindow(1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "os/clock.h"
 
@@ -373,6 +374,30 @@ TEST_F(WindowWaitsTest, WhoEndedAWaitFollowsBehindItsKind) {
   }
   EXPECT_EQ(stack,
             (std::vector<std::string>{"Main", "[monitor]", "[woken by thread owner]", "Shop.Gate.Release", "Loop"}));
+}
+
+TEST_F(WindowWaitsTest, NamesOfWakersAreFewHoweverManyProcessesThereAre) {
+  constexpr uint32_t kProcesses = 3000;
+  const size_t before = frames_.size();
+  std::vector<std::string> comms;
+  for (uint32_t i = 0; i < kProcesses; ++i) comms.push_back(absl::StrCat("job ", i));
+  for (uint32_t i = 0; i < kProcesses; ++i) {
+    ObservedWait wait = Wait(WaitKind::kTaskWait, 30 * kMillisecondNs, 20 * kMillisecondNs, main_);
+    wait.waker_tid = wait.waker_tgid = 5000 + i;
+    wait.waker_comm = "sh";
+    builder_.AddWait(wait);
+    wait.waker_comm = comms[i];
+    builder_.AddWait(wait);
+  }
+  builder_.SumUpThreads(kWeb, Threads(0, 120 * kSecondNs));
+  const Window window = Take();
+  std::set<std::string> wakers;
+  for (const NodeIndex leaf : window.waits.samples.stack) {
+    wakers.emplace(window.waits.text(window.waits.frame_of(leaf).name));
+  }
+  EXPECT_TRUE(wakers.contains("[woken by sh]"));
+  EXPECT_TRUE(wakers.contains("[woken by another process]"));
+  EXPECT_LE(frames_.size() - before, WaitStack::kMostWakerNames + 10);
 }
 
 TEST_F(WindowWaitsTest, OneThatNothingIsKnownOfIsNotInTheWindow) {

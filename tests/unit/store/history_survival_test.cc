@@ -15,7 +15,9 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "os/clock.h"
+#include "os/unique_fd.h"
 #include "status/status.h"
 #include "store/history.h"
 #include "store/sqlite.h"
@@ -28,6 +30,7 @@ namespace {
 
 using test_support::MadeUpHost;
 using test_support::StoreFolder;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -128,6 +131,15 @@ class SmallDisk {
       setrlimit(RLIMIT_FSIZE, &before_);
     }
   }
+  // Whether no byte more fits.
+  bool Fill(const std::string& path) {
+    if (!mounted_) return false;
+    const std::string block(4096, 'x');
+    const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    while (write(file.get(), block.data(), block.size()) > 0) {
+    }
+    return errno == ENOSPC;
+  }
   void MakeRoom() {
     if (mounted_) {
       EXPECT_EQ(mount("none", folder_.c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
@@ -184,6 +196,28 @@ TEST(HistorySurvivalTest, AFullDiskLosesNothingThatIsThere) {
   }
   EXPECT_EQ(IntegrityOf(folder.path()), "ok");
   EXPECT_THAT(folder.said, IsEmpty());
+}
+
+TEST(HistorySurvivalTest, ADiskThatIsFullAtTheStartIsTriedAgain) {
+  StoreFolder folder;
+  SmallDisk disk(folder.folder());
+  MadeUpHost host({.samples = 40, .processes = 3, .methods = 100}, kSurvivalBegin);
+  {
+    const auto history = folder.Open();
+    ASSERT_NE(history, nullptr);
+    ASSERT_TRUE(history->Append(host.Next()).ok());
+  }
+  if (!disk.Fill(absl::StrCat(folder.folder(), "/filler"))) GTEST_SKIP() << "filling a disk needs root";
+  const auto history = folder.Open();
+  ASSERT_NE(history, nullptr);
+  EXPECT_THAT(folder.said, ElementsAre(HasSubstr("can't be written yet")));
+  EXPECT_FALSE(history->Span().ok());
+  const absl::Status status = history->Append(host.Next());
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  disk.MakeRoom();
+  const absl::Status again = history->Append(host.Next());
+  EXPECT_TRUE(again.ok()) << again;
+  EXPECT_EQ(history->Span()->windows, 2u) << "what was there before, and the last one";
 }
 
 void AskEverything(History& history) {

@@ -41,6 +41,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 httpGet: {path: /-/ready, port: http, scheme: {{ include "clrsampler.scheme" . }}}
 {{- end }}
 
+{{- /* 200 while sampling goes on. Readiness would not tell: a loop that hangs has begun before. */}}
+{{- define "clrsampler.healthy" -}}
+httpGet: {path: /-/healthy, port: http, scheme: {{ include "clrsampler.scheme" . }}}
+{{- end }}
+
 {{- define "clrsampler.args" -}}
 - serve
 {{- if .Values.configSecret.name }}
