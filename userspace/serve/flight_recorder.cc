@@ -269,35 +269,37 @@ void FlightRecorder::RemoveLeftovers() {
   }
 }
 
+void FlightRecorder::Take(const TriggerHit& hit, const std::string& trigger) {
+  const std::lock_guard lock(mutex_);
+  ++counters_.hits[trigger];
+  uint64_t& last = last_recorded_[trigger];
+  // A wall clock that was set back must not keep a trigger shut.
+  if (last != 0 && hit.end_unix_ns >= last && hit.end_unix_ns - last < options_.interval_ns) {
+    ++counters_.limited[trigger];
+    return;
+  }
+  last = hit.end_unix_ns;
+  FlightRecording recording;
+  recording.trigger = trigger;
+  recording.time_unix_ns = hit.begin_unix_ns;
+  recording.from_unix_ns = hit.begin_unix_ns - std::min(hit.begin_unix_ns, options_.before_ns);
+  recording.to_unix_ns = hit.end_unix_ns + options_.after_ns;
+  recording.pid = hit.pid;
+  recording.comm = hit.comm;
+  recording.value = hit.value;
+  recording.id =
+      absl::StrCat(absl::FormatTime("%Y%m%dT%H%M%SZ", absl::FromUnixNanos(static_cast<int64_t>(hit.begin_unix_ns)),
+                                    absl::UTCTimeZone()),
+                   "-", next_number_++);
+  waiting_.push_back(std::move(recording));
+}
+
 absl::Status FlightRecorder::Observe(std::shared_ptr<const Window> window) {
   if (watches_.empty() || options_.directory.empty()) return absl::OkStatus();
   windows_.push_back(window);
   for (TriggerWatch& watch : watches_) {
     const std::optional<TriggerHit> hit = watch.Observe(*window);
-    if (!hit) continue;
-    const std::string& text = watch.trigger().text;
-    const std::lock_guard lock(mutex_);
-    ++counters_.hits[text];
-    uint64_t& last = last_recorded_[text];
-    // A wall clock that was set back must not keep a trigger shut.
-    if (last != 0 && hit->time_unix_ns >= last && hit->time_unix_ns - last < options_.interval_ns) {
-      ++counters_.limited[text];
-      continue;
-    }
-    last = hit->time_unix_ns;
-    FlightRecording recording;
-    recording.trigger = text;
-    recording.time_unix_ns = hit->time_unix_ns;
-    recording.from_unix_ns = hit->time_unix_ns - std::min(hit->time_unix_ns, options_.before_ns);
-    recording.to_unix_ns = hit->time_unix_ns + options_.after_ns;
-    recording.pid = hit->pid;
-    recording.comm = hit->comm;
-    recording.value = hit->value;
-    recording.id =
-        absl::StrCat(absl::FormatTime("%Y%m%dT%H%M%SZ", absl::FromUnixNanos(static_cast<int64_t>(hit->time_unix_ns)),
-                                      absl::UTCTimeZone()),
-                     "-", next_number_++);
-    waiting_.push_back(std::move(recording));
+    if (hit) Take(*hit, watch.trigger().text);
   }
   absl::Status written;
   std::erase_if(waiting_, [&](FlightRecording& recording) {
@@ -367,6 +369,10 @@ absl::StatusOr<ProfileModel> FlightRecorder::ModelOf(const FlightRecording& reco
 
 absl::Status FlightRecorder::WriteFiles(FlightRecording& recording) {
   const Content content = Gather(recording);
+  if (content.models.empty()) {
+    return WithHint(absl::NotFoundError("no window of its time is in memory"),
+                    "the service ended, or the clock was set, right after the event");
+  }
   ASSIGN_OR_RETURN(const ProfileModel model, ModelOf(recording, content));
   ASSIGN_OR_RETURN(NewFile profile, NewFile::Create(PathOf(recording.id, kProfile)));
   RETURN_IF_ERROR(
@@ -387,8 +393,7 @@ absl::Status FlightRecorder::Write(FlightRecording recording) {
   if (!written.ok()) {
     ++counters_.failed[recording.trigger];
     unlink(PathOf(recording.id, kProfile).c_str());
-    return WithHint(absl::Status(written.code(), absl::StrCat("a flight recording could not be written to ",
-                                                              options_.directory, ": ", written.message())),
+    return WithHint(Annotate(written, absl::StrCat("a flight recording could not be written to ", options_.directory)),
                     "make room there, or give another folder: --recordings DIR");
   }
   ++counters_.recorded[recording.trigger];

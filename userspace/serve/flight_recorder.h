@@ -1,6 +1,7 @@
 // Flight recordings: when a trigger hits, the minute around it is written to a file at full detail, each sample with
 // its time, thread and state, and with it what the runtimes did. The time before is known because the last windows are
-// always kept in memory.
+// always kept in memory. The recording of a long pause lasts until after its end, and begins with the oldest window
+// that is kept.
 //
 //   DIR/20261122T101530Z-1.json        the samples, a profile like any other (docs/profile-json.md)
 //   DIR/20261122T101530Z-1.info.json   the trigger, what it saw, pauses with culprits, the costliest compilations, what
@@ -43,7 +44,7 @@ struct FlightCounters {
   std::map<std::string, uint64_t> hits;      // by trigger
   std::map<std::string, uint64_t> recorded;  // likewise
   std::map<std::string, uint64_t> limited;   // hits within interval_ns of a recording
-  std::map<std::string, uint64_t> failed;    // recordings that could not be written
+  std::map<std::string, uint64_t> failed;    // recordings that could not be written, or have no window
 };
 
 // Observe and Finish on one thread; the others on any.
@@ -63,6 +64,7 @@ class FlightRecorder : public FlightRecordings {
 
  private:
   explicit FlightRecorder(FlightRecorderOptions options);
+  void Take(const TriggerHit& hit, const std::string& trigger);
   absl::Status FindFiles();
   void RemoveLeftovers();
   struct Content;

@@ -157,7 +157,11 @@ std::optional<TriggerHit> TriggerWatch::ObservePauses(const Window& window) cons
   }
   if (worst == nullptr) return std::nullopt;
   const WindowProcess& process = window.processes[worst->process];
-  TriggerHit hit{worst->requested_unix_ns, process.pid, process.comm, process.container, ""};
+  TriggerHit hit{.begin_unix_ns = worst->requested_unix_ns,
+                 .end_unix_ns = worst->requested_unix_ns + worst->pause_ns,
+                 .pid = process.pid,
+                 .comm = process.comm,
+                 .container = process.container};
   hit.value =
       delay ? absl::StrCat(DurationText(worst->suspend_ns), " until all threads stood still (", PauseWord(*worst), ")")
             : absl::StrCat("a pause of ", DurationText(worst->pause_ns), " (", PauseWord(*worst), ")");
@@ -194,7 +198,12 @@ std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
     above.told = true;
     if (rate <= worst_rate) continue;
     worst_rate = rate;
-    worst = TriggerHit{window.end_unix_ns, process.pid, process.comm, process.container, RateText(rate)};
+    worst = TriggerHit{.begin_unix_ns = window.end_unix_ns,
+                       .end_unix_ns = window.end_unix_ns,
+                       .pid = process.pid,
+                       .comm = process.comm,
+                       .container = process.container,
+                       .value = RateText(rate)};
   }
   // A process that was below in this window, or is gone, begins anew.
   absl::erase_if(above_, [&](const auto& entry) { return entry.second.window != window.number; });

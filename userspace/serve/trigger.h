@@ -38,7 +38,8 @@ struct Trigger {
 absl::StatusOr<Trigger> ParseTrigger(absl::string_view text);
 
 struct TriggerHit {
-  uint64_t time_unix_ns = 0;
+  // A pause from its request to its end, which may be minutes later. A rate has the end of its window as both.
+  uint64_t begin_unix_ns = 0, end_unix_ns = 0;
   uint32_t pid = 0;
   std::string comm;
   std::string container;

@@ -93,7 +93,7 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   EXPECT_EQ(list[0].pid, 7u);
   EXPECT_EQ(list[0].time_unix_ns, kStart + 65 * kSecondNs);
   EXPECT_EQ(list[0].from_unix_ns, kStart + 35 * kSecondNs);
-  EXPECT_EQ(list[0].to_unix_ns, kStart + 95 * kSecondNs);
+  EXPECT_EQ(list[0].to_unix_ns, kStart + 95 * kSecondNs + 150'000'000) << "30 s after its end";
   const absl::StatusOr<ProfileModel> model = recorder->Open(list[0].id);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->samples.size(), 60u);  // one a second, each with its time
@@ -109,6 +109,43 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   EXPECT_EQ(json["allocations"][1]["method"], "Shop.Cart.Add");
   EXPECT_EQ(json["allocations"][1]["pid"], 7);
   EXPECT_EQ(recorder->counters().recorded.at("pause>100ms"), 1u);
+}
+
+TEST_F(FlightRecorderTest, ARecordingOfAPauseOfMinutesHasItsEnd) {
+  auto recorder = Open();
+  for (uint64_t number = 1; number <= 30; ++number) {
+    const auto window = std::const_pointer_cast<Window>(MakeWindow(number, number == 20 ? 120'000 : 1));
+    // A pause is in the window in which it ends.
+    if (number == 20) window->pauses[0].requested_unix_ns -= 120 * kSecondNs;
+    ASSERT_TRUE(recorder->Observe(window).ok());
+  }
+  const std::vector<FlightRecording> list = recorder->List();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].time_unix_ns, kStart + 85 * kSecondNs);
+  EXPECT_EQ(list[0].from_unix_ns, kStart + 160 * kSecondNs) << "the oldest window that was there";
+  EXPECT_EQ(list[0].to_unix_ns, kStart + 235 * kSecondNs) << "30 s after its end";
+  const absl::StatusOr<ProfileModel> model = recorder->Open(list[0].id);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->samples.size(), 75u);
+  std::ifstream info(options_.directory + "/" + list[0].id + ".info.json");
+  const nlohmann::json json = nlohmann::json::parse(info);
+  ASSERT_EQ(json["pauses"].size(), 8u);
+  EXPECT_EQ(json["pauses"][4]["pause_ns"], 120 * kSecondNs);
+}
+
+TEST_F(FlightRecorderTest, ARecordingWithoutWindowsHasFailed) {
+  options_.triggers = {*ParseTrigger("cpu>80%")};
+  options_.before_ns = 0;
+  auto recorder = Open();
+  const auto window = std::const_pointer_cast<Window>(MakeWindow(1, 1));
+  window->processes[0].cpu_ns[0] = 9 * kSecondNs;
+  ASSERT_TRUE(recorder->Observe(window).ok());
+  const absl::Status finished = recorder->Finish();
+  EXPECT_TRUE(absl::IsNotFound(finished)) << finished;
+  EXPECT_EQ(recorder->counters().failed.at("cpu>80%"), 1u);
+  EXPECT_EQ(recorder->counters().recorded.at("cpu>80%"), 0u);
+  EXPECT_TRUE(recorder->List().empty());
+  EXPECT_TRUE(fs::is_empty(options_.directory));
 }
 
 TEST_F(FlightRecorderTest, SurvivesARestartAndGivesOnlyWhatItLists) {

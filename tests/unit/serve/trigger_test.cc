@@ -102,13 +102,15 @@ TEST(TriggerWatchTest, TellsTheLongestPauseOfAWindow) {
     pause.process = 1;
     pause.requested_unix_ns = 1'000 + ms;
     pause.pause_ns = ms * 1'000'000;
+    pause.suspend_ns = 1'000'000;
     pause.kind = "blocking";
     pause.generation = 2;
     window.pauses.push_back(pause);
   }
   const std::optional<TriggerHit> hit = watch.Observe(window);
   ASSERT_TRUE(hit);
-  EXPECT_EQ(hit->time_unix_ns, 1'132u);
+  EXPECT_EQ(hit->begin_unix_ns, 1'132u);
+  EXPECT_EQ(hit->end_unix_ns, 132'001'132u);
   EXPECT_EQ(hit->pid, 2u);
   EXPECT_EQ(hit->value, "a pause of 132.0 ms (gen2 blocking)");
   window.pauses.resize(1);
@@ -175,7 +177,8 @@ TEST(TriggerWatchTest, AllocationsAreOfAProcessAndToldOnce) {
   const std::optional<TriggerHit> hit = watch.Observe(window);
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->pid, 2u);
-  EXPECT_EQ(hit->time_unix_ns, window.end_unix_ns);
+  EXPECT_EQ(hit->begin_unix_ns, window.end_unix_ns);
+  EXPECT_EQ(hit->end_unix_ns, window.end_unix_ns);
   EXPECT_EQ(hit->value, "654.3 MB/s allocated");
   window.number = 3;
   EXPECT_FALSE(watch.Observe(window)) << "it goes on";
