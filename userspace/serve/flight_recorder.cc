@@ -269,15 +269,17 @@ void FlightRecorder::RemoveLeftovers() {
   }
 }
 
-void FlightRecorder::Take(const TriggerHit& hit, const std::string& trigger) {
+void FlightRecorder::Take(const TriggerHit& hit, TriggerWatch& watch) {
+  const std::string& trigger = watch.trigger().text;
   const std::lock_guard lock(mutex_);
-  ++counters_.hits[trigger];
+  if (hit.is_new) ++counters_.hits[trigger];
   uint64_t& last = last_recorded_[trigger];
   // A wall clock that was set back must not keep a trigger shut.
   if (last != 0 && hit.end_unix_ns >= last && hit.end_unix_ns - last < options_.interval_ns) {
-    ++counters_.limited[trigger];
+    if (hit.is_new) ++counters_.limited[trigger];
     return;
   }
+  watch.Accept(hit);
   last = hit.end_unix_ns;
   FlightRecording recording;
   recording.trigger = trigger;
@@ -299,7 +301,7 @@ absl::Status FlightRecorder::Observe(std::shared_ptr<const Window> window) {
   windows_.push_back(window);
   for (TriggerWatch& watch : watches_) {
     const std::optional<TriggerHit> hit = watch.Observe(*window);
-    if (hit) Take(*hit, watch.trigger().text);
+    if (hit) Take(*hit, watch);
   }
   absl::Status written;
   std::erase_if(waiting_, [&](FlightRecording& recording) {

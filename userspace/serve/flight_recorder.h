@@ -8,7 +8,8 @@
 //                                      was allocated where, and who waited where
 //
 // Limited: one recording of a trigger in `interval_ns`, and of all recordings as many as `max_files` and `max_bytes`
-// allow, the oldest go first. Recordings that were not made for that are counted.
+// allow, the oldest go first. Recordings that were not made for that are counted. A rate that stays above for longer is
+// counted once, and recorded when the interval is over.
 #ifndef CLRSAMPLER_SERVE_FLIGHT_RECORDER_H_
 #define CLRSAMPLER_SERVE_FLIGHT_RECORDER_H_
 
@@ -41,7 +42,7 @@ struct FlightRecorderOptions {
 };
 
 struct FlightCounters {
-  std::map<std::string, uint64_t> hits;      // by trigger
+  std::map<std::string, uint64_t> hits;      // by trigger; a rate that stays above is one
   std::map<std::string, uint64_t> recorded;  // likewise
   std::map<std::string, uint64_t> limited;   // hits within interval_ns of a recording
   std::map<std::string, uint64_t> failed;    // recordings that could not be written, or have no window
@@ -64,7 +65,7 @@ class FlightRecorder : public FlightRecordings {
 
  private:
   explicit FlightRecorder(FlightRecorderOptions options);
-  void Take(const TriggerHit& hit, const std::string& trigger);
+  void Take(const TriggerHit& hit, TriggerWatch& watch);
   absl::Status FindFiles();
   void RemoveLeftovers();
   struct Content;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -160,6 +161,7 @@ std::optional<TriggerHit> TriggerWatch::ObservePauses(const Window& window) cons
   TriggerHit hit{.begin_unix_ns = worst->requested_unix_ns,
                  .end_unix_ns = worst->requested_unix_ns + worst->pause_ns,
                  .pid = process.pid,
+                 .started_boot_ns = process.started_boot_ns,
                  .comm = process.comm,
                  .container = process.container};
   hit.value =
@@ -186,28 +188,35 @@ std::string TriggerWatch::RateText(double rate) const {
 std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
   const uint64_t length_ns = window.cpu.meta.duration_ns;
   if (length_ns == 0) return std::nullopt;
-  std::optional<TriggerHit> worst;
+  const WindowProcess* worst = nullptr;
   double worst_rate = 0;
   for (const WindowProcess& process : window.processes) {
     const double rate = RateOf(process, static_cast<double>(length_ns) / 1e9);
     if (rate <= trigger_.more_than_rate) continue;
-    Above& above = above_.try_emplace({process.pid, process.started_boot_ns}).first->second;
+    Above& above = above_[{process.pid, process.started_boot_ns}];
     above.length_ns += length_ns;
     above.window = window.number;
-    if (above.told || above.length_ns < trigger_.for_ns) continue;
-    above.told = true;
-    if (rate <= worst_rate) continue;
+    if (above.accepted || above.length_ns < trigger_.for_ns || rate <= worst_rate) continue;
     worst_rate = rate;
-    worst = TriggerHit{.begin_unix_ns = window.end_unix_ns,
-                       .end_unix_ns = window.end_unix_ns,
-                       .pid = process.pid,
-                       .comm = process.comm,
-                       .container = process.container,
-                       .value = RateText(rate)};
+    worst = &process;
   }
   // A process that was below in this window, or is gone, begins anew.
   absl::erase_if(above_, [&](const auto& entry) { return entry.second.window != window.number; });
-  return worst;
+  if (worst == nullptr) return std::nullopt;
+  Above& above = above_[{worst->pid, worst->started_boot_ns}];
+  return TriggerHit{.begin_unix_ns = window.end_unix_ns,
+                    .end_unix_ns = window.end_unix_ns,
+                    .pid = worst->pid,
+                    .started_boot_ns = worst->started_boot_ns,
+                    .comm = worst->comm,
+                    .container = worst->container,
+                    .value = RateText(worst_rate),
+                    .is_new = !std::exchange(above.told, true)};
+}
+
+void TriggerWatch::Accept(const TriggerHit& hit) {
+  const auto found = above_.find({hit.pid, hit.started_boot_ns});
+  if (found != above_.end()) found->second.accepted = true;
 }
 
 }  // namespace clrsampler

@@ -41,9 +41,11 @@ struct TriggerHit {
   // A pause from its request to its end, which may be minutes later. A rate has the end of its window as both.
   uint64_t begin_unix_ns = 0, end_unix_ns = 0;
   uint32_t pid = 0;
+  uint64_t started_boot_ns = 0;  // with the pid: which process
   std::string comm;
   std::string container;
-  std::string value;  // what was seen: "a pause of 132 ms (gen2 blocking)"
+  std::string value;   // what was seen: "a pause of 132 ms (gen2 blocking)"
+  bool is_new = true;  // false: a rate that was told in an earlier window, and has been above since
 };
 
 // One trigger over windows, in their order.
@@ -52,14 +54,16 @@ class TriggerWatch {
   explicit TriggerWatch(Trigger trigger) : trigger_(std::move(trigger)) {}
 
   const Trigger& trigger() const { return trigger_; }
-  // At most one hit a window: the worst. One that goes on and on is told when it begins.
+  // At most one hit a window: the worst. A rate that stays above is told in each window until it is accepted.
   std::optional<TriggerHit> Observe(const Window& window);
+  // A recording of this hit is made, so its process is not told again until its rate was below. The others are.
+  void Accept(const TriggerHit& hit);
 
  private:
   using ProcessId = std::pair<uint32_t, uint64_t>;  // pid, first seen
   struct Above {
     uint64_t length_ns = 0;  // of the windows so far
-    bool told = false;
+    bool told = false, accepted = false;
     uint64_t window = 0;  // the last one in which it was
   };
   std::optional<TriggerHit> ObservePauses(const Window& window) const;

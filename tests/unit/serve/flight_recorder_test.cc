@@ -198,6 +198,31 @@ TEST_F(FlightRecorderTest, ATriggerIsLimitedAndSoAreTheFiles) {
   EXPECT_EQ(files, 6u);
 }
 
+TEST_F(FlightRecorderTest, AProcessThatStaysAboveIsRecordedAfterTheIntervalAndCountedOnce) {
+  options_.triggers = {*ParseTrigger("cpu>80% for 10s")};
+  options_.after_ns = 0;
+  auto recorder = Open();
+  for (uint64_t number = 1; number <= 100; ++number) {
+    const auto window = std::const_pointer_cast<Window>(MakeWindow(number, 1));
+    window->processes[0].cpu_ns[0] = number == 1 ? 9 * kSecondNs : 0;
+    WindowProcess busy;
+    busy.pid = 8;
+    busy.cpu_ns[0] = number >= 2 ? 10 * kSecondNs : 0;
+    window->processes.push_back(busy);
+    ASSERT_TRUE(recorder->Observe(window).ok());
+  }
+  const std::vector<FlightRecording> list = recorder->List();
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[1].pid, 7u);
+  EXPECT_EQ(list[1].time_unix_ns, kStart + 20 * kSecondNs);
+  EXPECT_EQ(list[0].pid, 8u);
+  EXPECT_EQ(list[0].time_unix_ns, kStart + 320 * kSecondNs) << "five minutes after the other one";
+  const FlightCounters counters = recorder->counters();
+  EXPECT_EQ(counters.hits.at("cpu>80% for 10s"), 2u);
+  EXPECT_EQ(counters.limited.at("cpu>80% for 10s"), 1u);
+  EXPECT_EQ(counters.recorded.at("cpu>80% for 10s"), 2u);
+}
+
 TEST_F(FlightRecorderTest, WhatWasBeforeTheClockWasSetBackIsNotKept) {
   auto recorder = Open();
   std::weak_ptr<const Window> before;

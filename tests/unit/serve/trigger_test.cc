@@ -150,7 +150,7 @@ TEST(TriggerWatchTest, ADelayNamesItsCulprit) {
   EXPECT_NE(hit->value.find("delayed by Shop.Spin"), std::string::npos) << hit->value;
 }
 
-TEST(TriggerWatchTest, CpuMustLastAndIsToldOnce) {
+TEST(TriggerWatchTest, CpuMustLastAndIsAcceptedOnce) {
   TriggerWatch watch(*ParseTrigger("cpu>80% for 20s"));
   EXPECT_FALSE(watch.Observe(MakeWindow(1, {0.9, 0.1})));
   EXPECT_FALSE(watch.Observe(MakeWindow(2, {0.7, 0.1})));  // a window below: anew
@@ -159,6 +159,7 @@ TEST(TriggerWatchTest, CpuMustLastAndIsToldOnce) {
   ASSERT_TRUE(hit);
   EXPECT_EQ(hit->pid, 1u);
   EXPECT_EQ(hit->value, "95% of a CPU");
+  watch.Accept(*hit);
   EXPECT_FALSE(watch.Observe(MakeWindow(5, {0.95, 0.1})));  // goes on
   EXPECT_FALSE(watch.Observe(MakeWindow(6, {0.1, 1.5})));
   EXPECT_EQ(watch.Observe(MakeWindow(7, {0.1, 1.5}))->pid, 2u);
@@ -166,7 +167,37 @@ TEST(TriggerWatchTest, CpuMustLastAndIsToldOnce) {
   EXPECT_TRUE(watch.Observe(MakeWindow(9, {0.9})));  // again, after it was below
 }
 
-TEST(TriggerWatchTest, AllocationsAreOfAProcessAndToldOnce) {
+TEST(TriggerWatchTest, AHitThatIsNotAcceptedIsToldAgainAndIsNotNew) {
+  TriggerWatch watch(*ParseTrigger("cpu>80% for 20s"));
+  EXPECT_FALSE(watch.Observe(MakeWindow(1, {0.9})));
+  for (uint64_t number = 2; number < 10; ++number) {
+    const std::optional<TriggerHit> hit = watch.Observe(MakeWindow(number, {0.9}));
+    ASSERT_TRUE(hit) << number;
+    EXPECT_EQ(hit->end_unix_ns, (number + 1) * 10'000'000'000);
+    EXPECT_EQ(hit->is_new, number == 2) << number;
+  }
+  EXPECT_FALSE(watch.Observe(MakeWindow(10, {0.5})));
+  EXPECT_FALSE(watch.Observe(MakeWindow(11, {0.9})));
+  const std::optional<TriggerHit> later = watch.Observe(MakeWindow(12, {0.9}));
+  ASSERT_TRUE(later);
+  EXPECT_TRUE(later->is_new) << "it was below";
+}
+
+TEST(TriggerWatchTest, BothOfTwoProcessesAreToldTheWorseOneFirst) {
+  TriggerWatch watch(*ParseTrigger("cpu>80%"));
+  const std::optional<TriggerHit> first = watch.Observe(MakeWindow(1, {0.9, 1.5}));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->pid, 2u);
+  watch.Accept(*first);
+  const std::optional<TriggerHit> second = watch.Observe(MakeWindow(2, {0.9, 1.5}));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->pid, 1u);
+  EXPECT_TRUE(second->is_new);
+  watch.Accept(*second);
+  EXPECT_FALSE(watch.Observe(MakeWindow(3, {0.9, 1.5})));
+}
+
+TEST(TriggerWatchTest, AllocationsAreOfAProcessAndAcceptedOnce) {
   TriggerWatch watch(*ParseTrigger("alloc>500MB/s"));
   Window window = MakeWindow(1, {0.5, 0.1});
   window.processes[0].allocated_bytes = 5'000'000'000;
@@ -180,6 +211,7 @@ TEST(TriggerWatchTest, AllocationsAreOfAProcessAndToldOnce) {
   EXPECT_EQ(hit->begin_unix_ns, window.end_unix_ns);
   EXPECT_EQ(hit->end_unix_ns, window.end_unix_ns);
   EXPECT_EQ(hit->value, "654.3 MB/s allocated");
+  watch.Accept(*hit);
   window.number = 3;
   EXPECT_FALSE(watch.Observe(window)) << "it goes on";
 }
