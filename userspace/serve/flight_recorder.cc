@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -185,22 +187,65 @@ Json WaitsJson(const std::map<ProcessWaitSite, uint64_t>& sums) {
 
 std::vector<std::string> FilesOf(absl::string_view id) { return {absl::StrCat(id, kProfile), absl::StrCat(id, kInfo)}; }
 
-void AddPauses(const Window& window, Json& rows) {
+Json MethodJson(const Window& window, const WindowMethod& method) {
+  return {{"pid", window.processes[method.process].pid},
+          {"method", method.method},
+          {"tier", method.tier},
+          {"count", method.count},
+          {"total_ns", method.total_ns}};
+}
+
+// Pauses or methods of windows, which outlive it: those with most time, in the order in which they came.
+template <typename Entry>
+class Costliest {
+ public:
+  void Add(const Window& window, const Entry& entry, uint64_t ns) { rows_.push_back({&window, &entry, ns}); }
+  void LeaveOut(uint64_t count) { left_out_ += count; }
+  void Write(Json& info, const std::string& key, Json (*json)(const Window&, const Entry&)) {
+    Cut();
+    info[key] = Json::array();
+    for (const Row& row : rows_) info[key].push_back(json(*row.window, *row.entry));
+    info[key + "_left_out"] = left_out_;
+  }
+
+ private:
+  struct Row {
+    const Window* window;
+    const Entry* entry;
+    uint64_t ns;
+  };
+  void Cut() {
+    if (rows_.size() <= kMaxListed) return;
+    LeaveOut(rows_.size() - kMaxListed);
+    std::vector<size_t> order(rows_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rows_[a].ns > rows_[b].ns; });
+    order.resize(kMaxListed);
+    std::sort(order.begin(), order.end());
+    std::vector<Row> kept;
+    for (const size_t i : order) kept.push_back(rows_[i]);
+    rows_ = std::move(kept);
+  }
+
+  std::vector<Row> rows_;
+  uint64_t left_out_ = 0;
+};
+
+// The pause that the recording was made for is always among them: for a suspend-delay it may be a short one.
+void AddPauses(const Window& window, const FlightRecording& recording, Costliest<WindowPause>& pauses) {
+  pauses.LeaveOut(window.pauses_left_out);
   for (const WindowPause& pause : window.pauses) {
-    if (rows.size() >= kMaxListed) return;
-    if (pause.process < window.processes.size()) rows.push_back(PauseJson(window, pause));
+    if (pause.process >= window.processes.size()) continue;
+    const bool is_hit =
+        pause.requested_unix_ns == recording.time_unix_ns && window.processes[pause.process].pid == recording.pid;
+    pauses.Add(window, pause, is_hit ? std::numeric_limits<uint64_t>::max() : pause.pause_ns);
   }
 }
 
-void AddMethods(const Window& window, Json& rows) {
+void AddMethods(const Window& window, Costliest<WindowMethod>& methods) {
+  methods.LeaveOut(window.methods_left_out);
   for (const WindowMethod& method : window.methods) {
-    if (rows.size() >= kMaxListed) return;
-    if (method.process >= window.processes.size()) continue;
-    rows.push_back({{"pid", window.processes[method.process].pid},
-                    {"method", method.method},
-                    {"tier", method.tier},
-                    {"count", method.count},
-                    {"total_ns", method.total_ns}});
+    if (method.process < window.processes.size()) methods.Add(window, method, method.total_ns);
   }
 }
 
@@ -336,8 +381,8 @@ struct FlightRecorder::Content {
 FlightRecorder::Content FlightRecorder::Gather(FlightRecording& recording) const {
   Content content;
   content.info = InfoJson(recording);
-  content.info["pauses"] = Json::array();
-  content.info["methods"] = Json::array();
+  Costliest<WindowPause> pauses;
+  Costliest<WindowMethod> methods;
   AllocatedBytes allocated;
   std::map<ProcessWaitSite, uint64_t> waited;
   for (const std::shared_ptr<const Window>& window : windows_) {
@@ -347,9 +392,11 @@ FlightRecorder::Content FlightRecorder::Gather(FlightRecording& recording) const
     content.models.push_back(window->cpu);
     AddAllocations(window->allocations, allocated);
     AddWaitSites(window->waits, waited);
-    AddPauses(*window, content.info["pauses"]);
-    AddMethods(*window, content.info["methods"]);
+    AddPauses(*window, recording, pauses);
+    AddMethods(*window, methods);
   }
+  pauses.Write(content.info, "pauses", &PauseJson);
+  methods.Write(content.info, "methods", &MethodJson);
   recording.from_unix_ns = std::max(recording.from_unix_ns, content.first_unix_ns);
   recording.to_unix_ns = std::min(recording.to_unix_ns, content.last_unix_ns);
   content.info["allocations"] = AllocationsJson(allocated);

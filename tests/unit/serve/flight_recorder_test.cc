@@ -32,6 +32,10 @@ class FlightRecorderTest : public testing::Test {
     EXPECT_TRUE(recorder.ok()) << recorder.status();
     return *std::move(recorder);
   }
+  nlohmann::json InfoOf(const std::string& id) const {
+    std::ifstream file(options_.directory + "/" + id + ".info.json");
+    return nlohmann::json::parse(file);
+  }
   // Ten seconds with a sample in each, and a pause in the middle.
   static std::shared_ptr<const Window> MakeWindow(uint64_t number, uint64_t pause_ms) {
     auto window = std::make_shared<Window>();
@@ -99,8 +103,7 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   EXPECT_EQ(model->samples.size(), 60u);  // one a second, each with its time
   EXPECT_FALSE(model->samples.time_ns.empty());
   EXPECT_EQ(model->total_weight, 60u * 50'000'000);
-  std::ifstream info(options_.directory + "/" + list[0].id + ".info.json");
-  const nlohmann::json json = nlohmann::json::parse(info);
+  const nlohmann::json json = InfoOf(list[0].id);
   EXPECT_EQ(json["pauses"].size(), 7u);
   EXPECT_EQ(json["pauses"][3]["culprits"][0]["method"], "Shop.Spin");
   ASSERT_EQ(json["allocations"].size(), 2u);
@@ -109,6 +112,59 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   EXPECT_EQ(json["allocations"][1]["method"], "Shop.Cart.Add");
   EXPECT_EQ(json["allocations"][1]["pid"], 7);
   EXPECT_EQ(recorder->counters().recorded.at("pause>100ms"), 1u);
+}
+
+TEST_F(FlightRecorderTest, TheCostliestPausesAndMethodsAreListedInTheOrderOfTime) {
+  auto recorder = Open();
+  for (uint64_t number = 1; number <= 2; ++number) {
+    const auto window = std::const_pointer_cast<Window>(MakeWindow(number, 0));
+    for (uint64_t i = 0; i < 4000; ++i) {
+      WindowPause pause;
+      pause.requested_unix_ns = window->begin_unix_ns + i * 2'000'000;
+      pause.pause_ns = 1'000'000 + (i * 7 + number) % 1000;
+      window->pauses.push_back(pause);
+      WindowMethod method;
+      method.method = "Method" + std::to_string(number * 10'000 + i);
+      method.total_ns = (number == 1 ? 10'000 : 20'000) - i;
+      window->methods.push_back(method);
+    }
+    window->pauses_left_out = 30;
+    window->methods_left_out = 5;
+    if (number == 2) window->pauses.back().pause_ns = 150'000'000;
+    ASSERT_TRUE(recorder->Observe(window).ok());
+  }
+  ASSERT_TRUE(recorder->Finish().ok());
+  const nlohmann::json json = InfoOf(recorder->List().at(0).id);
+  ASSERT_EQ(json["pauses"].size(), 5000u);
+  EXPECT_EQ(json["pauses_left_out"], 3060);
+  EXPECT_EQ(json["pauses"].back()["pause_ns"], 150'000'000) << "the pause that hit";
+  uint64_t last_ns = 0;
+  for (const nlohmann::json& pause : json["pauses"]) {
+    EXPECT_GE(pause["pause_ns"], 1'000'375) << "three eighths are left out";
+    EXPECT_GT(pause["t_unix_ns"].get<uint64_t>(), last_ns);
+    last_ns = pause["t_unix_ns"];
+  }
+  ASSERT_EQ(json["methods"].size(), 5000u);
+  EXPECT_EQ(json["methods_left_out"], 3010);
+  EXPECT_EQ(json["methods"][999]["method"], "Method10999");
+  EXPECT_EQ(json["methods"][1000]["method"], "Method20000") << "all of the second window";
+}
+
+TEST_F(FlightRecorderTest, APauseThatHitForItsDelayIsListedHoweverShortItIs) {
+  options_.triggers = {*ParseTrigger("suspend-delay>5ms")};
+  auto recorder = Open();
+  const auto window = std::const_pointer_cast<Window>(MakeWindow(1, 6));
+  window->pauses[0].suspend_ns = 6'000'000;
+  WindowPause longer = window->pauses[0];
+  longer.pause_ns = 7'000'000;
+  longer.suspend_ns = 0;
+  ++longer.requested_unix_ns;
+  window->pauses.resize(6000, longer);
+  ASSERT_TRUE(recorder->Observe(window).ok());
+  ASSERT_TRUE(recorder->Finish().ok());
+  const nlohmann::json json = InfoOf(recorder->List().at(0).id);
+  ASSERT_EQ(json["pauses"].size(), 5000u);
+  EXPECT_EQ(json["pauses"][0]["suspend_ns"], 6'000'000);
 }
 
 TEST_F(FlightRecorderTest, ARecordingOfAPauseOfMinutesHasItsEnd) {
@@ -127,8 +183,7 @@ TEST_F(FlightRecorderTest, ARecordingOfAPauseOfMinutesHasItsEnd) {
   const absl::StatusOr<ProfileModel> model = recorder->Open(list[0].id);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->samples.size(), 75u);
-  std::ifstream info(options_.directory + "/" + list[0].id + ".info.json");
-  const nlohmann::json json = nlohmann::json::parse(info);
+  const nlohmann::json json = InfoOf(list[0].id);
   ASSERT_EQ(json["pauses"].size(), 8u);
   EXPECT_EQ(json["pauses"][4]["pause_ns"], 120 * kSecondNs);
 }
