@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "formats/names/utf8.h"
 
 namespace clrsampler {
@@ -104,10 +105,11 @@ ProcessSeries::~ProcessSeries() {
 }
 
 void ProcessSeries::Describe(const WindowProcess& process) {
-  // A process has one series. Facts that become known later (a runtime, a container's name) replace it.
+  // A process has one series. Facts that become known later (a runtime, a container's name) replace it. The name is
+  // that of its label: it changes with the label, and no more often.
   const Labels labels = {{"process", process_},
                          {"pid", absl::StrCat(process.pid)},
-                         {"comm", LabelValue(process.comm)},
+                         {"comm", std::string(absl::StripSuffix(process_, absl::StrCat("-", process.pid)))},
                          {"container", LabelValue(process.container)},
                          {"container_id", LabelValue(process.container_id)},
                          {"runtime", LabelValue(process.runtime)},

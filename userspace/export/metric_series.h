@@ -94,7 +94,7 @@ class Families {
 // The series of one process, or of all others.
 class ProcessSeries {
  public:
-  // Borrows the families.
+  // Borrows the families. `process` is a name and a pid, "Shop-4711", or kOtherSeries.
   ProcessSeries(Families& families, const std::string& process, const std::string& container);
   ProcessSeries(const ProcessSeries&) = delete;
   ProcessSeries& operator=(const ProcessSeries&) = delete;

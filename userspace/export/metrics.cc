@@ -315,11 +315,11 @@ class PrometheusMetrics : public Metrics {
       candidates.push_back(std::move(candidate));
     }
     const SeriesSlots::Decision decision = processes_.Next(candidates, window.end_unix_ns);
+    // Its series have to go before others of the same name come.
     for (const size_t slot : decision.freed) process_series_[slot].reset();
-    for (const auto& [slot, index] : decision.taken) {
-      process_series_[slot].reset();  // its series have to go before others of the same name come
-      process_series_[slot] = std::make_unique<ProcessSeries>(families_, candidates[index].label,
-                                                              LabelValue(window.processes[index].container));
+    for (const SeriesSlots::Taken& taken : decision.taken) {
+      process_series_[taken.slot] = std::make_unique<ProcessSeries>(
+          families_, taken.label, LabelValue(window.processes[taken.candidate].container));
     }
     for (size_t i = 0; i < amounts.size(); ++i) {
       const std::optional<size_t> slot = decision.slot_of[i];
@@ -348,9 +348,8 @@ class PrometheusMetrics : public Metrics {
     }
     const SeriesSlots::Decision decision = containers_.Next(candidates, window.end_unix_ns);
     for (const size_t slot : decision.freed) container_series_[slot].reset();
-    for (const auto& [slot, index] : decision.taken) {
-      container_series_[slot].reset();
-      container_series_[slot] = std::make_unique<ContainerSeries>(families_, candidates[index].label);
+    for (const SeriesSlots::Taken& taken : decision.taken) {
+      container_series_[taken.slot] = std::make_unique<ContainerSeries>(families_, taken.label);
     }
     for (size_t i = 0; i < candidates.size(); ++i) {
       const std::optional<size_t> slot = decision.slot_of[i];

@@ -24,7 +24,9 @@ SeriesSlots::SeriesSlots(size_t most, uint64_t grace_ns, uint64_t quiet_ns,
 void SeriesSlots::Remember(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns) {
   for (auto& [key, known] : known_) known.mean *= 1 - kNewest;
   for (const SeriesCandidate& candidate : candidates) {
-    Known& known = known_[candidate.key];
+    const auto [entry, is_new] = known_.try_emplace(candidate.key);
+    Known& known = entry->second;
+    if (is_new) known.label = candidate.label;
     known.mean += kNewest * candidate.activity;
     ++known.windows;
     known.last_ns = now_ns;
@@ -32,7 +34,6 @@ void SeriesSlots::Remember(const std::vector<SeriesCandidate>& candidates, uint6
     // A series that was quiet for so long that it was taken for gone, and is not.
     if (!candidate.ended) known.ended_ns.reset();
     if (candidate.ended && !known.ended_ns) known.ended_ns = now_ns;
-    if (!known.slot) known.label = candidate.label;
   }
 }
 
@@ -75,11 +76,29 @@ std::optional<size_t> SeriesSlots::FindSlot(double mean, Decision& decision) {
   return slot;
 }
 
-SeriesSlots::Decision SeriesSlots::Next(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns) {
-  Decision decision;
-  Remember(candidates, now_ns);
-  Forget(now_ns, decision);
+void SeriesSlots::FreeLabel(const std::string& label, Decision& decision) {
+  for (Entry it = known_.begin(); it != known_.end(); ++it) {
+    if (it->second.slot && it->second.label == label) Free(it, decision);
+  }
+}
 
+void SeriesSlots::Relabel(const std::vector<SeriesCandidate>& candidates, Decision& decision) {
+  for (const SeriesCandidate& candidate : candidates) {
+    const Entry entry = known_.find(candidate.key);
+    if (entry == known_.end()) continue;
+    Known& known = entry->second;
+    if (known.label == candidate.label || known.label_changes >= kMaxLabelChanges) continue;
+    ++known.label_changes;
+    if (known.slot) {
+      FreeLabel(candidate.label, decision);
+      decision.freed.push_back(*known.slot);
+      known.is_taken_now = true;
+    }
+    known.label = candidate.label;
+  }
+}
+
+void SeriesSlots::Admit(const std::vector<SeriesCandidate>& candidates, Decision& decision) {
   std::vector<std::pair<double, size_t>> newcomers;  // most active first
   for (size_t i = 0; i < candidates.size(); ++i) {
     const auto found = known_.find(candidates[i].key);
@@ -89,19 +108,26 @@ SeriesSlots::Decision SeriesSlots::Next(const std::vector<SeriesCandidate>& cand
   }
   std::sort(newcomers.begin(), newcomers.end());
   for (const auto& [mean, index] : newcomers) {
-    const Entry newcomer = known_.find(candidates[index].key);
+    Known& newcomer = known_.find(candidates[index].key)->second;
     // A process of the same name has used the pid again. The old process has ended, whatever was reported.
-    for (Entry it = known_.begin(); it != known_.end(); ++it) {
-      if (it->second.slot && it->second.label == newcomer->second.label) Free(it, decision);
-    }
-    const std::optional<size_t> slot = FindSlot(-mean, decision);
-    if (!slot) break;
-    newcomer->second.slot = slot;
-    decision.taken.emplace_back(*slot, index);
+    FreeLabel(newcomer.label, decision);
+    newcomer.slot = FindSlot(-mean, decision);
+    if (!newcomer.slot) break;
+    newcomer.is_taken_now = true;
   }
-  for (const SeriesCandidate& candidate : candidates) {
-    const auto found = known_.find(candidate.key);
-    decision.slot_of.push_back(found == known_.end() ? std::nullopt : found->second.slot);
+}
+
+SeriesSlots::Decision SeriesSlots::Next(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns) {
+  Decision decision;
+  Remember(candidates, now_ns);
+  Forget(now_ns, decision);
+  Relabel(candidates, decision);
+  Admit(candidates, decision);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Entry entry = known_.find(candidates[i].key);
+    decision.slot_of.push_back(entry == known_.end() ? std::nullopt : entry->second.slot);
+    if (!decision.slot_of.back() || !std::exchange(entry->second.is_taken_now, false)) continue;
+    decision.taken.push_back({*entry->second.slot, i, entry->second.label});
   }
   return decision;
 }

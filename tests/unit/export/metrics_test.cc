@@ -272,6 +272,38 @@ TEST(MetricsTest, ASeriesGoesTwoMinutesAfterItsProcess) {
   EXPECT_FALSE(window(14, false, false));
 }
 
+// Windows with one process, whose name is that of each.
+std::shared_ptr<const Window> NamedWindow(uint64_t number, const std::string& name) {
+  WindowBuilder builder(number, kMadeUpStart + number * 10 * kMadeUpSecond);
+  builder.Process(7, name, 20);
+  return builder.Build();
+}
+
+TEST(MetricsTest, ASeriesHasTheNameThatTheProcessHasSinceItsExec) {
+  const auto metrics = Metrics::Make(Options());
+  for (uint64_t i = 1; i <= 2; ++i) metrics->Observe(*NamedWindow(i, "sh"));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_process_info", {"process=\"sh-7\"", "comm=\"sh\""}), 1);
+  for (uint64_t i = 3; i <= 5; ++i) metrics->Observe(*NamedWindow(i, "dotnet"));
+  EXPECT_FALSE(absl::StrContains(metrics->Text(false), "sh-7"));
+  EXPECT_EQ(Sum(*metrics, "clrsampler_process_info", {"process=\"dotnet-7\"", "comm=\"dotnet\""}), 1);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_process_cpu_seconds_total", {"process=\"dotnet-7\""}), DoubleNear(3, 1e-9));
+}
+
+TEST(MetricsTest, AProcessThatIsCalledOtherwiseInEachWindowHasABoundedNumberOfSeries) {
+  const auto metrics = Metrics::Make(Options());
+  std::set<std::string> infos, processes;
+  for (uint64_t i = 1; i <= 100; ++i) {
+    metrics->Observe(*NamedWindow(i, absl::StrCat("name", i)));
+    for (const auto& [series, value] : SeriesOf(metrics->Text(false))) {
+      if (absl::StartsWith(series, "clrsampler_process_info")) infos.insert(series);
+      if (absl::StartsWith(series, "clrsampler_allocated_bytes_total")) processes.insert(series);
+    }
+  }
+  EXPECT_EQ(infos.size(), 17u);
+  EXPECT_EQ(processes.size(), 17u);
+  EXPECT_THAT(Sum(*metrics, "clrsampler_process_cpu_seconds_total", {"process=\"name17-7\""}), DoubleNear(84, 1e-9));
+}
+
 TEST(MetricsTest, NoNameOfAProcessCanSpoilTheText) {
   const auto metrics = Metrics::Make(Options());
   WindowBuilder builder(1, kMadeUpStart);

@@ -130,6 +130,52 @@ TEST_F(SlotsTest, AUsedPidWithTheSameNameTakesTheLabelOver) {
   EXPECT_EQ(decision.freed, std::vector<size_t>{*slot});
 }
 
+SeriesCandidate Named(const std::string& name) {
+  SeriesCandidate candidate = One(1, 5);
+  candidate.label = name;
+  return candidate;
+}
+
+TEST_F(SlotsTest, AProcessThatIsCalledOtherwiseTakesItsSlotAnew) {
+  Next({Named("sh-1")});
+  const SeriesSlots::Decision before = Next({Named("sh-1")});
+  ASSERT_EQ(before.taken.size(), 1u);
+  EXPECT_EQ(before.taken[0].label, "sh-1");
+  const SeriesSlots::Decision after = Next({One(2, 1), Named("dotnet-1")});
+  EXPECT_EQ(after.slot_of[1], before.slot_of[0]);
+  EXPECT_EQ(after.freed, std::vector<size_t>{*before.slot_of[0]}) << "the series of the old name go first";
+  ASSERT_EQ(after.taken.size(), 1u);
+  EXPECT_EQ(after.taken[0].slot, *before.slot_of[0]);
+  EXPECT_EQ(after.taken[0].candidate, 1u);
+  EXPECT_EQ(after.taken[0].label, "dotnet-1");
+  const SeriesSlots::Decision later = Next({Named("dotnet-1")});
+  EXPECT_TRUE(later.taken.empty() && later.freed.empty());
+}
+
+TEST_F(SlotsTest, AProcessKeepsItsLabelAfterSixteenChanges) {
+  std::vector<std::string> labels;
+  for (int i = 0; i < 100; ++i) {
+    const SeriesSlots::Decision decision = Next({Named(absl::StrCat("name", i, "-1"))});
+    for (const SeriesSlots::Taken& taken : decision.taken) labels.push_back(taken.label);
+    EXPECT_EQ(decision.slot_of[0].has_value(), i > 0);
+  }
+  EXPECT_EQ(labels.size(), 16u) << "the first name had no slot";
+  EXPECT_EQ(labels.back(), "name16-1");
+}
+
+TEST_F(SlotsTest, ANameThatAnotherHolderHadWithTheSamePidTakesItOver) {
+  SeriesCandidate ended = Named("dotnet-1");
+  ended.key = "1@100";
+  for (int i = 0; i < 2; ++i) Next({ended});
+  for (int i = 0; i < 2; ++i) Next({Named("sh-1")});
+  const SeriesSlots::Decision decision = Next({Named("dotnet-1")});
+  EXPECT_EQ(decision.freed.size(), 2u);
+  ASSERT_EQ(decision.taken.size(), 1u);
+  EXPECT_EQ(decision.taken[0].slot, decision.slot_of[0]);
+  EXPECT_TRUE(Next({Named("dotnet-1"), One(2, 1)}).taken.empty());
+  EXPECT_EQ(Next({Named("dotnet-1"), One(2, 1)}).taken.size(), 1u) << "one slot is free";
+}
+
 TEST_F(SlotsTest, ShortLivesByTheThousandNeverTakeASlot) {
   for (uint32_t i = 0; i < 1000; ++i) {
     std::vector<SeriesCandidate> candidates;
