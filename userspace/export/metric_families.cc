@@ -43,7 +43,7 @@ constexpr MetricFamilyRow kRows[] = {
     {kSamplesWritten, kCounter, "clrsampler_samples_written_total", "", "Samples that are in windows."},
     {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "Samples that were lost, by the reason."},
     {kRuntimeEventsLost, kCounter, "clrsampler_runtime_events_lost_total", "source",
-     "Events of pauses and compilations that were lost, or left out by a limit."},
+     "Events of runtimes that were lost, or left out by a limit."},
     {kWaits, kCounter, "clrsampler_waits_total", "result",
      "Parts of waits that ended: told, too short to be told, passed over by chance, or lost; with --waits."},
     {kHooksDetached, kCounter, "clrsampler_hooks_detached_seconds_total", "",

@@ -390,15 +390,14 @@ class PrometheusMetrics : public Metrics {
     for (const auto& [reason, count] : account.lost) {
       add(MetricId::kSamplesLost, {{"reason", losses_.Bounded(reason)}}, count);
     }
-    const auto lost_events = [&](const char* source, const std::map<std::string, uint64_t>& counts, const char* kind) {
-      const auto found = counts.find(kind);
-      if (found != counts.end()) add(MetricId::kRuntimeEventsLost, {{"source", source}}, found->second);
-    };
-    lost_events("pauses", account.pauses, "events_lost");
-    lost_events("jit", account.jit, "events_lost");
-    // Both have one limit for everything that a process's hooks report.
+    // Pauses and compilations have one ring and one limit, so that each of them has the counts of all events.
     const std::map<std::string, uint64_t>& hooks = account.jit.empty() ? account.pauses : account.jit;
-    lost_events("limit", hooks, "events_limited");
+    const auto lost_events = [&](const char* source, const char* kind) {
+      const auto found = hooks.find(kind);
+      if (found != hooks.end()) add(MetricId::kRuntimeEventsLost, {{"source", source}}, found->second);
+    };
+    lost_events("ring", "events_lost");
+    lost_events("limit", "events_limited");
     if (const auto rested = hooks.find("detached_ms"); rested != hooks.end()) {
       families_.Add(MetricId::kHooksDetached, {}, static_cast<double>(rested->second) / 1e3);
     }

@@ -171,6 +171,20 @@ TEST(MetricsTest, WhatAHypervisorTookAddsUp) {
   EXPECT_EQ(Sum(*metrics, name), 1.75);
 }
 
+TEST(MetricsTest, ALostEventOfARuntimeCountsOnce) {
+  const auto metrics = Metrics::Make(Options());
+  for (uint64_t i = 1; i <= 2; ++i) {
+    Window window = *ShopWindow(i);
+    // One ring and one limit: the account has their counts in each of these.
+    window.account.pauses = window.account.jit =
+        window.account.allocations = {{"events_lost", 7}, {"events_limited", 5}};
+    metrics->Observe(window);
+  }
+  EXPECT_EQ(Sum(*metrics, "clrsampler_runtime_events_lost_total", {"source=\"ring\""}), 14);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_runtime_events_lost_total", {"source=\"limit\""}), 10);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_runtime_events_lost_total"), 24);
+}
+
 TEST(MetricsTest, ABucketHoldsItsUpperBound) {
   const auto metrics = Metrics::Make(Options());
   WindowBuilder builder(1, kMadeUpStart);
