@@ -41,6 +41,11 @@ bool IsRuntime(absl::string_view module) {
 
 // The most time between a look and the moment that it describes. Real looks take far less.
 constexpr uint64_t kMaxShiftNs = 1'000'000'000;
+// A wait for the runtime lies within a pause, give or take so much. A thread that needs memory may wait for a thread of
+// the collector, which asks for the pause when it has a CPU, and wakes the others when the pause is over. Another
+// thread gives its CPU away after 3 ms at the most (sched_base_slice_ns, sched_min_granularity_ns).
+constexpr uint64_t kAroundPauseNs = 3 * kMillisecondNs;
+
 // A look reports each thread. A thread that was not heard of for so long has ended unseen.
 constexpr uint64_t kMaxSilenceNs = 120'000'000'000;
 
@@ -64,12 +69,26 @@ std::map<std::string, uint64_t> WaitWatchCounters::ByName() const {
           {"unsure_times", unsure_times}};
 }
 
+void WaitWatch::NotePause(ProcessKey key, MonotonicTime requested, MonotonicTime ended) {
+  main_loop_.Check();
+  const auto [pause, first] = pauses_.try_emplace(key, requested, ended);
+  if (first) return;
+  // A pause that was asked for while the one before went on: threads may have stood still all the time.
+  const bool goes_on = requested <= pause->second.second;
+  pause->second = {goes_on ? std::min(pause->second.first, requested) : requested,
+                   goes_on ? std::max(pause->second.second, ended) : ended};
+}
+
+// A thread that the runtime stops waits from some time behind the request on, until the pause is over. A wait that was
+// there before, or goes on, is for something else.
 bool WaitWatch::WasPaused(ProcessKey key, const wire_wait& wait) const {
   const auto pause = pauses_.find(key);
   if (pause == pauses_.end()) return false;
+  const uint64_t requested = pause->second.first.ns, ended = pause->second.second.ns;
   const uint64_t running = wait.header.time_ns - std::min<uint64_t>(wait.header.time_ns, wait.runnable_ns);
   const uint64_t began = running - std::min<uint64_t>(running, wait.blocked_ns);
-  return began <= pause->second.second.ns && running >= pause->second.first.ns;
+  if (began > ended || running < requested) return false;
+  return began + kAroundPauseNs >= requested && running <= ended + kAroundPauseNs;
 }
 
 void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
@@ -86,7 +105,8 @@ void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
   if (wait.blocked_weight == 0 && wait.runnable_weight == 0) return;
   Pending pending{wait, WasPaused(process.key, wait), std::nullopt};
   if (const auto standing = standing_.find(thread); standing != standing_.end()) {
-    pending.kind = standing->second.kind;
+    // A pause is over some time. If the thread still waits then, it waits for something else.
+    if (standing->second.kind != WaitKind::kSuspended) pending.kind = standing->second.kind;
     Give(process.key, pending, standing->second.frames);
   } else if ((wait.flags & WIRE_WAIT_HAS_STACK) != 0) {
     pending_[thread] = pending;

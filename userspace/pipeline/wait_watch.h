@@ -70,7 +70,7 @@ class WaitWatch {
   WaitWatch(OnWait on_wait, FrameTable& frames) : on_wait_(std::move(on_wait)), frames_(frames) {}
 
   // The process's threads stood still, or were asked to; it has ended.
-  void NotePause(ProcessKey key, MonotonicTime requested, MonotonicTime ended) { pauses_[key] = {requested, ended}; }
+  void NotePause(ProcessKey key, MonotonicTime requested, MonotonicTime ended);
   // In the order of their times. `frames` is outermost first, `kernel_frames` of them are the kernel's.
   void Handle(const Process& process, const wire_wait& wait);
   void HandleStack(const Process& process, const wire_cpu_sample& sample, std::span<const FrameId> frames);

@@ -1,4 +1,4 @@
-// A thread that computes all the time, and is stopped for each collection.
+// A thread that computes all the time, and is stopped for each collection; and one that waits for a monitor meanwhile.
 using System.Runtime.CompilerServices;
 
 namespace Waits;
@@ -12,8 +12,23 @@ public static class Suspensions
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Computes() { while (true) ++sum; }
 
+    static readonly object gate = new();
+
+    // A monitor, from before the first collection until behind the last one.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WantsGate() { lock (gate) ++sum; }
+
+    static void HoldGate()
+    {
+        using var held = new ManualResetEventSlim();
+        new Thread(() => { lock (gate) { held.Set(); Thread.Sleep(Timeout.Infinite); } }) { IsBackground = true }.Start();
+        held.Wait();
+        new Thread(WantsGate) { Name = "wants gate", IsBackground = true }.Start();
+    }
+
     public static void Start()
     {
+        HoldGate();
         alive = new object[Objects];
         for (int i = 0; i < Objects; ++i) alive[i] = new object[] { i > 0 ? alive[i - 1] : alive };
         new Thread(Computes) { Name = "computes", IsBackground = true }.Start();

@@ -18,6 +18,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr ProcessKey kShop{42, 7};
+constexpr uint64_t kMs = kMillisecondNs;
 
 class WaitWatchTest : public testing::Test {
  protected:
@@ -209,6 +210,47 @@ TEST_F(WaitWatchTest, OnlyAWaitThatMeetsAPauseIsOneForTheRuntime) {
   TakeStack(1000, Stack("Shop.Order.Total"));
   watch_.Handle(process_, Wait(2000, 400));
   TakeStack(2000, Stack("Shop.Order.Total"));
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_EQ(given_[0].kind, WaitKind::kSuspended);
+  EXPECT_EQ(given_[1].kind, WaitKind::kFutex);
+}
+
+TEST_F(WaitWatchTest, AWaitThatReachesBeyondAPauseIsNotForTheRuntime) {
+  watch_.NotePause(kShop, {1000 * kMs}, {1002 * kMs});
+  const std::vector<FrameId> stack = Stack("Shop.Order.Total");
+  // From 900 ms to 1001, from 1001 to 1900, and from 999 to 1004: the last one is as long as the pause, nearly.
+  for (const auto& [ended, blocked] : {std::pair(1001, 101), std::pair(1900, 899), std::pair(1004, 5)}) {
+    watch_.Handle(process_, Wait(ended * kMs, blocked * kMs));
+    TakeStack(ended * kMs, stack);
+  }
+  ASSERT_THAT(given_, SizeIs(3));
+  EXPECT_EQ(given_[0].kind, WaitKind::kFutex);
+  EXPECT_EQ(given_[1].kind, WaitKind::kFutex);
+  EXPECT_EQ(given_[2].kind, WaitKind::kSuspended);
+}
+
+TEST_F(WaitWatchTest, PausesThatFollowEachOtherAreOne) {
+  watch_.NotePause(kShop, {1000 * kMs}, {1100 * kMs});
+  watch_.NotePause(kShop, {1050 * kMs}, {1200 * kMs});  // asked for during the first one
+  watch_.Handle(process_, Wait(1200 * kMs, 199 * kMs));
+  TakeStack(1200 * kMs, Stack("Shop.Order.Total"));
+  watch_.NotePause(kShop, {1300 * kMs}, {1400 * kMs});
+  watch_.Handle(process_, Wait(1400 * kMs, 250 * kMs));
+  TakeStack(1400 * kMs, Stack("Shop.Order.Total"));
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_EQ(given_[0].kind, WaitKind::kSuspended);
+  EXPECT_EQ(given_[1].kind, WaitKind::kFutex);
+}
+
+TEST_F(WaitWatchTest, AThreadThatStillWaitsBehindAPauseIsNotSuspended) {
+  watch_.NotePause(kShop, {1000 * kMs}, {1100 * kMs});
+  wire_wait wait = Wait(1100 * kMs, 90 * kMs);
+  wait.flags |= WIRE_WAIT_OPEN;
+  watch_.Handle(process_, wait);
+  TakeStack(1100 * kMs, {Managed("Shop.Order.Total"), Runtime("wait"), Kernel("futex_wait")});
+  wait = Wait(2000 * kMs, 990 * kMs);
+  wait.flags = WIRE_WAIT_OPEN | kWaitUnmoved;
+  watch_.Handle(process_, wait);
   ASSERT_THAT(given_, SizeIs(2));
   EXPECT_EQ(given_[0].kind, WaitKind::kSuspended);
   EXPECT_EQ(given_[1].kind, WaitKind::kFutex);
