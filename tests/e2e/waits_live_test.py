@@ -6,6 +6,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -103,6 +104,16 @@ class WaitsTest(harness.LiveTest):
         subprocess.run([harness.AGENT, "replay", stream, "-q", "-o", self.path("again.folded")], check=True)
         with open(self.path("out.folded"), "rb") as first, open(self.path("again.folded"), "rb") as second:
             self.assertEqual(sorted(first), sorted(second))
+
+    def test_time_before_an_exec_counts_once(self):
+        program = "import os, time; time.sleep(1); os.execvp('sleep', ['sleep', '1'])"
+        subprocess.run([harness.AGENT, "record", "--event", "wall", "-q", "-o", self.path("out.folded"), "--stats", self.path("stats.json"),
+                        "--", sys.executable, "-c", program], check=True)
+        told = sum(count for _, count in self.stacks("out.folded")) / 1e6
+        seconds = self.stats()["duration_seconds"]
+        print(f"  {told:.3f} s of one thread in {seconds:.3f} s", flush=True)
+        self.assertGreater(told, 2)
+        self.assertLess(told, 1.02 * seconds)
 
     def test_who_only_wakes_is_named_and_not_followed(self):
         """Other programs keep all CPUs busy, so that the timer's interrupt which ends the wait meets one of them."""

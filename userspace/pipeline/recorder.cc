@@ -391,6 +391,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
   for (const ProcessKey key : parts_.table.Retire(before)) {
     // Work that was still under way belongs to the process before it has ended.
     Forget(key);
+    if (parts_.waits) parts_.waits->End(key);
     session_->Ended(key);
     if (parts_.table.Find(key.tgid) != nullptr) continue;
     parts_.capture->ForgetTransientCode(static_cast<pid_t>(key.tgid));
@@ -403,8 +404,8 @@ void RecorderImpl::Retire(MonotonicTime before) {
 void RecorderImpl::Forget(ProcessKey key) {
   if (parts_.hooks) parts_.hooks->End(key);
   if (parts_.waits) {
+    parts_.waits->EndProgram(key);
     SumUpWaits(key);
-    parts_.waits->End(key);
   }
   parts_.table.ends().Announce(key);
 }

@@ -275,7 +275,7 @@ void WaitWatch::Finish() {
   pending_.clear();
 }
 
-void WaitWatch::End(ProcessKey key) {
+void WaitWatch::EndProgram(ProcessKey key) {
   main_loop_.Check();
   for (auto pending = pending_.begin(); pending != pending_.end();) {
     if (pending->first.first == key) {
@@ -286,8 +286,12 @@ void WaitWatch::End(ProcessKey key) {
     }
   }
   absl::erase_if(standing_, [&](const auto& entry) { return entry.first.first == key; });
-  threads_.erase(key);
   pauses_.erase(key);
+}
+
+void WaitWatch::End(ProcessKey key) {
+  EndProgram(key);
+  threads_.erase(key);
 }
 
 std::vector<ProcessKey> WaitWatch::processes() const {

@@ -78,7 +78,9 @@ class WaitWatch {
 
   // Gives away what still waits for its stack.
   void Finish();
-  // The same of one process, whose program is over. The sums of its threads are forgotten.
+  // The same of one process, which runs another program from now on. The times of its threads go on.
+  void EndProgram(ProcessKey key);
+  // The same of one that has ended. The sums of its threads are forgotten.
   void End(ProcessKey key);
 
   using Threads = std::map<uint32_t, ThreadTimes>;  // by tid

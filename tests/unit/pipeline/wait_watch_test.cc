@@ -295,6 +295,22 @@ TEST_F(WaitWatchTest, TimesAreThoseSinceTheyWereTaken) {
   EXPECT_EQ(threads.at(1).cpu_ns, 400u);
 }
 
+// The kernel's sums of a thread go on when it calls exec.
+TEST_F(WaitWatchTest, TimeBeforeAnExecCountsOnce) {
+  wire_wait wait = Wait(1000, 700);
+  wait.seen_ns = 100;
+  wait.total_blocked_ns = 700;
+  watch_.Handle(process_, wait);
+  watch_.EndProgram(kShop);
+  EXPECT_THAT(given_, SizeIs(1)) << "the stack of that wait was never to come";
+  EXPECT_EQ(watch_.TakeThreads(kShop).at(1).blocked_ns, 700u);
+  wait = Wait(2000, 600);
+  wait.seen_ns = 100;
+  wait.total_blocked_ns = 1300;
+  watch_.Handle(process_, wait);
+  EXPECT_EQ(watch_.TakeThreads(kShop).at(1).blocked_ns, 600u);
+}
+
 TEST_F(WaitWatchTest, SumsThatALookWasAheadOfDoNotFall) {
   for (const uint64_t blocked : {700, 650, 900}) {
     wire_wait wait = Wait(1000 + blocked, 0);
