@@ -97,6 +97,19 @@ class WaitsTest(harness.LiveTest):
             self.assertGreater(longest / 1e6, 0.9 * 1.5)
             self.assertLess(longest / 1e6, stats["duration_seconds"] + 0.1)
 
+    def test_the_runtimes_thread_for_signals_is_idle(self):
+        for version in VERSIONS:
+            with self.subTest(version), Program(version) as program:
+                deadline = time.monotonic() + 60
+                while ".NET SigHandler" not in program.thread_names():  # the console has it made
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                _, stacks, _ = self.record(program, "off-cpu", during=lambda: time.sleep(1))
+                pipes = [(stack, count) for stack, count in stacks if "[pipe]" in stack]
+                # The main thread reads its standard input.
+                self.assertGreater(sum(count for stack, count in pipes if any("Console.ReadLine" in frame for frame in stack)), 900_000)
+                self.assertFalse([stack for stack, _ in pipes if not any("Console.ReadLine" in frame for frame in stack)])
+
     def test_a_saved_stream_gives_the_same_profile(self):
         with Program(NEWEST) as program:
             stream = self.path("run.stream")

@@ -21,6 +21,14 @@ class Program:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
+    def thread_names(self):
+        folder = f"/proc/{self.pid}/task"
+        names = []
+        for tid in os.listdir(folder):
+            with open(f"{folder}/{tid}/comm", encoding="utf-8") as comm:
+                names.append(comm.read().rstrip("\n"))
+        return names
+
     def threads(self):
         return len(os.listdir(f"/proc/{self.pid}/task"))
 

@@ -174,7 +174,10 @@ WaitCall WaitCallOf(int32_t number) {
 WaitKind KindOfWait(const WaitFacts& facts) {
   if (const std::optional<WaitKind> kind = KindByMethods(facts.managed)) return *kind;
   const WaitKind kind = KindByKernel(facts);
-  const bool plain = kind == WaitKind::kFutex || kind == WaitKind::kSleep || kind == WaitKind::kPoll;
+  // The runtime's thread for signals reads a pipe. Where a method of the program leads to the read, it is the
+  // program's.
+  const bool plain = kind == WaitKind::kFutex || kind == WaitKind::kSleep || kind == WaitKind::kPoll ||
+                     (kind == WaitKind::kPipe && facts.managed.empty());
   if (!plain || !facts.in_runtime) return kind;
   // A thread of the runtime's own waits for work, and never for a monitor. A thread that leaves a monitor may give it
   // some.

@@ -56,7 +56,9 @@ TEST(WaitKindTest, ThreadsThatWaitForWorkAreIdle) {
                     "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart"}),
             WaitKind::kIdle);
   EXPECT_EQ(KindOf(SYS_epoll_pwait, {}, {"System.Net.Sockets.SocketAsyncEngine.EventLoop"}, false), WaitKind::kIdle);
-  EXPECT_EQ(KindOf(SYS_futex, {}, {}), WaitKind::kIdle);  // of the runtime itself
+  EXPECT_EQ(KindOf(SYS_futex, {}, {}), WaitKind::kIdle);                        // of the runtime itself
+  EXPECT_EQ(KindOf(SYS_read, {"pipe_read", "vfs_read"}, {}), WaitKind::kIdle);  // for signals
+  EXPECT_EQ(KindOf(SYS_read, {"pipe_read", "vfs_read"}, {"System.IO.RandomAccess.ReadAtOffset"}), WaitKind::kPipe);
   // The first call of Monitor.Exit may wake the thread that compiles methods anew.
   EXPECT_EQ(KindOf(SYS_futex, {}, {}, true, false, true), WaitKind::kIdle);
   // The frames that a cut stack does not show may be a method.
