@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`clrsampler stacks` says which lock each thread waits for and who holds it, and which threads wait for each other
-(tests/apps/waits/Deadlocks.cs)."""
+(tests/apps/waits/Deadlocks.cs). Threads that give up after some time are not among the latter."""
 import json
 import os
 import subprocess
@@ -64,6 +64,7 @@ class LockHoldersTest(harness.LiveTest):
                     self.assertLess(time.monotonic(), deadline, waits)
                 print(f"  {version}: {waits}", flush=True)
                 self.assertEqual(waits, expected)
+                self.assertEqual([thread["comm"] for thread in threads if thread.get("waits_for", {}).get("limited")], [])
                 pair = sorted(by_name[name]["tid"] for name in ("stock keeper", "book keeper"))
                 circles = {name: sorted(thread["deadlock"]) for name, thread in by_name.items() if "deadlock" in thread}
                 self.assertEqual(circles, {"stock keeper": pair, "book keeper": pair})
@@ -81,6 +82,23 @@ class LockHoldersTest(harness.LiveTest):
                     kind, holder, _ = WAITS[name]
                     (line,) = [line for line in lines[1:3] if line.startswith(f"  {name} (")]
                     self.assertRegex(line, rf"waits for the monitor of a {kind}, which thread {holder} \(\d+\) holds, in {method}$")
+
+    def test_threads_of_which_one_gives_up_are_not_deadlocked(self):
+        """tests/apps/waits/TimeLimits.cs"""
+        partner = {"first": "second", "second": "first", "third": "fourth", "fourth": "third"}
+        locks = {"fifth": "sixth", "sixth": "fifth"}
+        for version in VERSIONS:
+            expected = {**partner, **(locks if int(version.split(".")[0]) >= 9 else {})}
+            with self.subTest(version), Program(version, "limits", "600000") as program:
+                deadline = time.monotonic() + SETTLED_SECONDS
+                while True:
+                    threads = threads_of(program.pid)
+                    if {name: holder for name, (_, holder, _) in told(threads).items()} == expected:
+                        break
+                    self.assertLess(time.monotonic(), deadline, told(threads))
+                self.assertEqual([thread["comm"] for thread in threads if "deadlock" in thread], [])
+                limited = {thread["comm"]: thread["waits_for"].get("limited", False) for thread in threads if "waits_for" in thread}
+                self.assertEqual(limited, {name: name != "third" for name in expected})
 
     def test_locks_ends_with_who_holds_what(self):
         version = runtimes.PACKED_VERSIONS[-1]

@@ -45,7 +45,7 @@ std::string LockSentence(const ThreadStacks& stacks, const ThreadStack& thread) 
   if (!thread.lock) return "";
   const ThreadLock& lock = *thread.lock;
   if (!lock.known) return absl::StrCat("waits for ", Lock(lock), "; which one, and who holds it, is not known");
-  std::string text = absl::StrCat("waits for ", Lock(lock));
+  std::string text = absl::StrCat(lock.limited ? "waits, with a time limit, for " : "waits for ", Lock(lock));
   if (lock.holder_tid != 0) {
     absl::StrAppend(&text, ", which thread ", Thread(stacks, lock.holder_tid), " holds");
     if (lock.entered > 1) absl::StrAppend(&text, " (entered ", lock.entered, " times)");
@@ -107,6 +107,7 @@ void AddLockJson(const ThreadStacks& stacks, const ThreadStack& thread, nlohmann
     row["held"] = lock.held;
     if (lock.holder_tid != 0) row["holder"] = lock.holder_tid;
     if (lock.entered != 0) row["entered"] = lock.entered;
+    if (lock.limited) row["limited"] = true;
   }
   json["waits_for"] = std::move(row);
   if (const std::vector<uint32_t>* const cycle = CycleOf(stacks, thread.tid)) json["deadlock"] = *cycle;

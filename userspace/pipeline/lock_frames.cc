@@ -16,6 +16,11 @@ constexpr absl::string_view kMonitorClass = "System.Threading.Monitor.";
 // The last one enters a monitor again when its pulse has come.
 constexpr absl::string_view kClasses[] = {"System.Threading.Lock.", kMonitorClass, "System.Threading.Condition."};
 
+// Methods that enter a lock however long it takes, and are never inlined. The last one does so again behind a pulse.
+// Callers without one of these try to enter for some time.
+constexpr absl::string_view kNoLimit[] = {"System.Threading.Lock.Enter", "System.Threading.Monitor.Enter",
+                                          "System.Threading.Condition."};
+
 bool Contains(const NamedFrame& frame, absl::string_view text) { return absl::StrContains(frame.name, text); }
 
 // The index of kLockWaits; frames.size(): there is none.
@@ -34,6 +39,16 @@ size_t EnteringFrame(std::span<const NamedFrame> frames) {
   };
   while (index < frames.size() && is_part(frames[index])) ++index;
   return index;
+}
+
+// A time limit, or no sign that there is none.
+bool MayGiveUp(std::span<const NamedFrame> frames) {
+  const size_t begin = WaitingFrame(frames), end = EnteringFrame(frames);
+  return std::none_of(frames.begin() + static_cast<ptrdiff_t>(begin), frames.begin() + static_cast<ptrdiff_t>(end),
+                      [](const NamedFrame& frame) {
+                        return std::any_of(std::begin(kNoLimit), std::end(kNoLimit),
+                                           [&](absl::string_view name) { return Contains(frame, name); });
+                      });
 }
 
 }  // namespace
@@ -64,6 +79,7 @@ WaitFrames FramesOfLockWait(std::span<const NamedFrame> frames, uint64_t stack_p
   };
   WaitFrames found;
   found.monitor = EntersMonitor(frames);
+  found.limited = MayGiveUp(frames);
   for (size_t i = 1; i <= caller + 1 && i < frames.size(); ++i) {
     const std::optional<uint64_t> place = next_place(i);
     if (!place) return {};

@@ -75,7 +75,7 @@ void LockHolders::Read() {
   }
   std::map<uint32_t, uint32_t> waits_for;
   for (const auto& [tid, held] : waits_) {
-    if (held.holder_tid != 0) waits_for[tid] = held.holder_tid;
+    if (held.holder_tid != 0 && !held.wait.limited) waits_for[tid] = held.holder_tid;
   }
   for (std::vector<uint32_t>& cycle : WaitCycles(waits_for)) {
     if (Holds(cycle)) deadlocks_.push_back(std::move(cycle));
@@ -91,7 +91,7 @@ bool LockHolders::Holds(const std::vector<uint32_t>& cycle) {
   }
   for (size_t i = 0; i < cycle.size(); ++i) {
     const std::optional<HeldLock> held = ReadOne(threads_[cycle[i]]);
-    if (!held || held->holder_tid != cycle[(i + 1) % cycle.size()]) return false;
+    if (!held || held->wait.limited || held->holder_tid != cycle[(i + 1) % cycle.size()]) return false;
   }
   for (size_t i = 0; i < cycle.size(); ++i) {
     if (SwitchesOfStanding(cycle[i], threads_[cycle[i]]) != before[i]) return false;

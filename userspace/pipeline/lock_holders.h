@@ -2,7 +2,7 @@
 //
 // The process runs meanwhile. A reading of a thread counts only if the kernel had that thread off all CPUs from before
 // the reading to behind it, with the stack pointer that its frames were taken at. A circle counts only if that holds
-// for all its threads at once.
+// for all its threads at once, and if none of them gives up after some time.
 #ifndef CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
 #define CLRSAMPLER_PIPELINE_LOCK_HOLDERS_H_
 

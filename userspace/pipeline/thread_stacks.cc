@@ -80,7 +80,8 @@ ThreadLock Told(const HeldLock& held, std::span<const NamedFrame> frames, NameSt
           .type = held.wait.type.empty() ? "" : TypeNameText(held.wait.type, names),
           .held = held.wait.held,
           .holder_tid = held.holder_tid,
-          .entered = held.wait.entered};
+          .entered = held.wait.entered,
+          .limited = held.wait.limited};
 }
 
 void AddLocks(uint32_t pid, const std::vector<DumpedThread>& dumped, NameStyle names, RuntimeMemory& runtime,

@@ -33,6 +33,7 @@ struct ThreadLock {
   bool held = false;        // by anybody
   uint32_t holder_tid = 0;  // 0: nobody, or a thread that is not in the list
   uint32_t entered = 0;     // how often the holder has entered it
+  bool limited = false;     // the thread gives up after some time
 };
 
 struct ThreadStack {
@@ -46,7 +47,7 @@ struct ThreadStack {
 
 struct ThreadStacks {
   std::vector<ThreadStack> threads;  // by id
-  // Threads that wait for each other's locks in a circle, each for one that the next one holds.
+  // Threads that wait for each other's locks in a circle, each for one that the next one holds, and without a limit.
   std::vector<std::vector<uint32_t>> deadlocks;
   std::vector<std::string> notices;
 };

@@ -5,6 +5,7 @@
 //   waits service NAME
 //   waits faults FILE
 //   waits deadlock
+//   waits limits MILLISECONDS
 //   waits suspensions
 //
 // Each kind of wait has threads of its own. A number of seconds on standard input has them wait for that long. The program
@@ -12,8 +13,9 @@
 // thread that ends them. The end of the input ends it. BURNERS threads compute all the time, so that others wait for a CPU.
 // The pool's workers wait in the second form for tasks that need a worker, or for little, or compute; until the input ends.
 // "service": Services.cs. "faults": each line of the input has the pages of FILE read
-// again, after they were dropped, and gives the nanoseconds that took. "deadlock": Deadlocks.cs. "suspensions": each line
-// is a number of collections, and the answer is the nanoseconds that the runtime stood still for them.
+// again, after they were dropped, and gives the nanoseconds that took. "deadlock": Deadlocks.cs. "limits": TimeLimits.cs.
+// "suspensions": each line is a number of collections, and the answer is the nanoseconds that the runtime stood still for
+// them.
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
@@ -170,6 +172,13 @@ public static class Program
         if (args.Length == 1 && args[0] == "deadlock")
         {
             Deadlocks.Run();
+            Console.WriteLine("ready");
+            while (Console.ReadLine() is not null) { }
+            return;
+        }
+        if (args.Length > 1 && args[0] == "limits")
+        {
+            TimeLimits.Run(int.Parse(args[1]));
             Console.WriteLine("ready");
             while (Console.ReadLine() is not null) { }
             return;

@@ -47,6 +47,16 @@ TEST(LockWordsTest, AThreadThatWaitsSaysForWhatAndWhoHoldsIt) {
             "waits for a System.Threading.Lock, which thread worker (12) holds");
 }
 
+TEST(LockWordsTest, ATimeLimitIsSaid) {
+  ThreadStacks stacks = Deadlocked();
+  stacks.threads[2].lock->limited = true;
+  EXPECT_EQ(LockSentence(stacks, stacks.threads[2]),
+            "waits, with a time limit, for the monitor of a Shop.Stock, which thread worker (12) holds");
+  nlohmann::ordered_json json;
+  AddLockJson(stacks, stacks.threads[2], json);
+  EXPECT_EQ(json["waits_for"]["limited"], true);
+}
+
 TEST(LockWordsTest, WhatIsNotKnownIsSaid) {
   ThreadStacks stacks = Deadlocked();
   ThreadLock& lock = *stacks.threads[2].lock;

@@ -58,6 +58,22 @@ TEST(LockFramesTest, ALockOfItsOwnIsNoMonitor) {
   EXPECT_FALSE(EntersMonitor(frames));
 }
 
+TEST(LockFramesTest, ThoseThatTryGiveUpAfterSomeTime) {
+  EXPECT_FALSE(FramesOfLockWait(EntersAMonitor(), kFrameStack, Words()).limited);
+  std::vector<NamedFrame> frames = EntersAMonitor();
+  for (const char* name : {"System.Threading.Monitor.TryEnter", "System.Threading.Lock.TryEnter_Outlined"}) {
+    frames[3].name = name;
+    EXPECT_TRUE(FramesOfLockWait(frames, kFrameStack, Words()).limited) << name;
+  }
+  for (const char* name :
+       {"System.Threading.Lock.EnterScope", "void System.Threading.Lock.Enter()", "System.Threading.Condition.Wait"}) {
+    frames[3].name = name;
+    EXPECT_FALSE(FramesOfLockWait(frames, kFrameStack, Words()).limited) << name;
+  }
+  frames.erase(frames.begin() + 3);  // it is not seen which method enters
+  EXPECT_TRUE(FramesOfLockWait(frames, kFrameStack, Words()).limited);
+}
+
 TEST(LockFramesTest, WhoEntersAgainBehindAPulseEntersAMonitor) {
   std::vector<NamedFrame> frames = EntersAMonitor();
   frames[3].name = "System.Threading.Condition.Wait";

@@ -74,6 +74,20 @@ TEST_F(LockHoldersTest, HoldersHaveIdsOfOurNamespaceAndCirclesAreFound) {
   EXPECT_THAT(holders.deadlocks(), ElementsAre(ElementsAre(kFirst, kSecond)));
 }
 
+TEST_F(LockHoldersTest, AThreadThatGivesUpAfterSomeTimeEndsACircle) {
+  Hold(0, kFirst);
+  Hold(1, kSecond);
+  Want(kFirst, 1);
+  objects_.Block(threads_[kSecond], blocks_[0], 0, 10'000);
+  for (const auto& [tid, thread] : threads_) Stand(tid, BlockedAt(kStack + tid));
+  const LockHolders holders = Read();
+  ASSERT_THAT(holders.waits(), ElementsAre(Key(kFirst), Key(kSecond)));
+  EXPECT_FALSE(holders.waits().at(kFirst).wait.limited);
+  EXPECT_TRUE(holders.waits().at(kSecond).wait.limited);
+  EXPECT_EQ(holders.waits().at(kSecond).holder_tid, kFirst);
+  EXPECT_THAT(holders.deadlocks(), IsEmpty());
+}
+
 TEST_F(LockHoldersTest, WhatIsReadOfAThreadThatRunsDoesNotCount) {
   Hold(0, kFirst);
   Hold(1, kSecond);

@@ -11,8 +11,9 @@ namespace {
 constexpr int kMaxListReads = 400'000;
 
 // DebugBlockingItem has the AwareLock, the AppDomain, the kind of wait, its timeout and the next item.
-constexpr uint32_t kItemBytes = 24, kItemKind = 16;
+constexpr uint32_t kItemBytes = 24, kItemKind = 16, kItemTimeout = 20;
 constexpr uint32_t kEnters = 0;  // the other kind waits for a pulse
+constexpr uint32_t kNoTimeout = UINT32_MAX;
 
 // SyncTableEntry: the sync block, and the object; an entry that is free has its lowest bit set.
 constexpr uint64_t kEntryBytes = 16, kEntryObject = 8, kEntryFree = 1;
@@ -75,6 +76,7 @@ std::optional<LockWait> MonitorReader::NativeWait(MemoryProbe& probe, const Runt
   if (object == 0) return std::nullopt;
   LockWait wait;
   wait.lock = lock;
+  wait.limited = FieldOf<uint32_t>(fields, kItemTimeout) != kNoTimeout;
   if ((probe.Value<uint32_t>(lock + at.state) & kLocked) != 0) {
     wait.held = true;
     wait.owner_tid = static_cast<uint32_t>(probe.Pointer(lock + at.owner_os_id));
@@ -130,6 +132,7 @@ std::optional<LockWait> MonitorReader::ManagedWait(MemoryProbe& probe, const Run
     return runtime_.layout().thread_list.locks_have_os_ids ? one.os_id : one.managed_id;
   };
   LockWait wait;
+  wait.limited = frames.limited;
   uint32_t owner = 0;
   for (const uint64_t word : Words(frames.inner)) {
     if (probe.PointerIfReadable(word) != at->type) continue;

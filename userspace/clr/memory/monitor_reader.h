@@ -31,6 +31,7 @@ struct LockWait {
   bool held = false;       // by anybody, when it was read
   uint32_t owner_tid = 0;  // in the innermost pid namespace; 0: nobody, or a thread that the runtime does not list
   uint32_t entered = 0;    // how often the owner has entered it
+  bool limited = false;    // the thread gives up after some time
 
   friend bool operator==(const LockWait&, const LockWait&) = default;
 };
@@ -40,6 +41,7 @@ struct LockWait {
 struct WaitFrames {
   AddressRange inner, outer;
   bool monitor = false;  // among them is a method of Monitor
+  bool limited = false;  // the wait ends after some time, or it is not sure that it does not
 };
 
 // One process. Main loop only. Borrows the runtime.

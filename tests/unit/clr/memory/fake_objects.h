@@ -104,10 +104,11 @@ class FakeObjects {
     fake.memory.Set<uint64_t>(block + at.owner_os_id, os_id);
   }
   // Up to 10: what a thread waits for. kind 0: it enters; 1: it waits for a pulse.
-  void Block(uint64_t thread, uint64_t block, uint32_t kind = 0) {
+  void Block(uint64_t thread, uint64_t block, uint32_t kind = 0, uint32_t milliseconds = UINT32_MAX) {
     const uint64_t item = fake.memory.Allocate(40);
     fake.memory.Set<uint64_t>(item, block);
     fake.memory.Set<uint32_t>(item + 16, kind);
+    fake.memory.Set<uint32_t>(item + 20, milliseconds);
     fake.memory.Set<uint64_t>(thread + *fake.layout.thread_list.blocking_item, item);
   }
   // Since 11: the Lock behind a sync block.

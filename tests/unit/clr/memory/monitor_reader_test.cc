@@ -78,6 +78,14 @@ TEST_P(NativeMonitorTest, WaitingForAPulseIsNotWaitingForTheMonitor) {
   EXPECT_EQ(Wait(), std::nullopt);
 }
 
+TEST_P(NativeMonitorTest, AWaitMayHaveATimeLimit) {
+  ASSERT_TRUE(Wait().has_value());
+  EXPECT_FALSE(Wait()->limited);
+  objects_.Block(first_, block_, 0, 10'000);
+  ASSERT_TRUE(Wait().has_value());
+  EXPECT_TRUE(Wait()->limited);
+}
+
 TEST_P(NativeMonitorTest, NothingIsToldOfWhatDoesNotFitTogether) {
   ASSERT_TRUE(Wait().has_value());
   memory().Set<uint32_t>(stock_ - 4, 0x0C00'0001);  // a hash code
@@ -150,6 +158,12 @@ TEST_P(ManagedLockTest, TellsWhoHoldsIt) {
                                         .held = true,
                                         .owner_tid = kSecond,
                                         .entered = 1}));
+}
+
+TEST_P(ManagedLockTest, ItsFramesSayWhetherTheWaitHasALimit) {
+  frames_.limited = true;
+  ASSERT_TRUE(Wait().has_value());
+  EXPECT_TRUE(Wait()->limited);
 }
 
 TEST_P(ManagedLockTest, OfTwoThatFitNoneIsTold) {
