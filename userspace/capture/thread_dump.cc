@@ -14,6 +14,9 @@
 #include <ctime>
 #include <iterator>
 #include <memory>
+#include <semaphore>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,7 +29,11 @@
 namespace clrsampler {
 namespace {
 
+// 20 us lie between two looks whether a thread of our own is gone.
+constexpr int kMaxEndLooks = 10'000;
+
 // Detaches when it is destroyed. The thread runs on, or stays stopped if it was, and gets the signal that stopped it.
+// One that has not stopped stays seized.
 class Seized {
  public:
   explicit Seized(pid_t tid) : tid_(tid) {}
@@ -106,6 +113,89 @@ absl::StatusOr<std::vector<uint32_t>> ThreadsOf(const std::string& folder, uint3
   return threads;
 }
 
+// The threads of one process, one after the other. A thread of our own seizes them: the tracer. The kernel lets go of
+// one that does not stop in time when its tracer ends, and not before (ptrace(2), PTRACE_DETACH).
+class Dump {
+ public:
+  Dump(uint32_t pid, std::string folder, int memory, const ThreadDumpOptions& options)
+      : pid_(pid), folder_(std::move(folder)), memory_(memory), options_(options) {}
+
+  std::vector<DumpedThread> Of(const std::vector<uint32_t>& threads) && {
+    for (auto next = threads.begin(); next != threads.end();) {
+      pid_t tracer_tid = 0;
+      std::thread tracer([&] {
+        tracer_tid = gettid();
+        while (next != threads.end() && Take(*next++)) {
+        }
+        shown_ = nullptr;
+        show_.release();
+      });
+      for (show_.acquire(); shown_ != nullptr; show_.acquire()) {
+        options_.look(*shown_);
+        looked_.release();
+      }
+      tracer.join();
+      AwaitEnd(tracer_tid);
+    }
+    return std::move(dumped_);
+  }
+
+ private:
+  // A thread may be joined a moment before the kernel lets go of what it traces.
+  static void AwaitEnd(pid_t tid) {
+    const std::string folder = absl::StrCat("/proc/self/task/", tid);
+    const timespec pause{0, 20'000};
+    for (int i = 0; i < kMaxEndLooks && access(folder.c_str(), F_OK) == 0; ++i) nanosleep(&pause, nullptr);
+  }
+
+  // On the tracer. False: the thread is seized and did not stop.
+  bool Take(uint32_t tid) {
+    DumpedThread thread;
+    thread.tid = tid;
+    const absl::StatusOr<std::string> comm = ReadWholeFile(absl::StrCat(folder_, "/task/", tid, "/comm"), 64);
+    if (comm.ok()) thread.comm = comm->substr(0, comm->find('\n'));
+    if (ptrace(PTRACE_SEIZE, static_cast<pid_t>(tid), nullptr, nullptr) != 0) {
+      if (errno == ESRCH) return true;
+      thread.trouble = errno == EPERM ? "another program traces it, a debugger perhaps" : strerror(errno);
+      dumped_.push_back(std::move(thread));
+      return true;
+    }
+    Seized seized(static_cast<pid_t>(tid));
+    const absl::Status stopped = seized.Stop(options_.patience_ns);
+    if (absl::IsNotFound(stopped)) return true;
+    const absl::StatusOr<wire_cpu_sample> registers = stopped.ok() ? seized.Read() : stopped;
+    if (registers.ok()) {
+      Copy(*registers, thread);
+    } else {
+      thread.trouble = std::string(registers.status().message());
+    }
+    dumped_.push_back(std::move(thread));
+    return stopped.ok();
+  }
+
+  void Copy(wire_cpu_sample sample, DumpedThread& thread) {
+    sample.header.kind = WIRE_CPU_SAMPLE;
+    sample.header.time_ns = SystemClock().Now().ns;
+    sample.tgid = pid_;
+    sample.tid = thread.tid;
+    thread.comm.copy(sample.comm, sizeof sample.comm - 1);
+    thread.record = RecordWithStack(sample, {}, memory_, options_.max_stack_bytes);
+    if (!options_.look) return;
+    shown_ = &thread;
+    show_.release();
+    looked_.acquire();
+  }
+
+  const uint32_t pid_;
+  const std::string folder_;
+  const int memory_;
+  const ThreadDumpOptions& options_;
+  std::vector<DumpedThread> dumped_;
+  // The tracer hands a thread over to be looked at, and waits until that is done. nullptr: there are no more.
+  DumpedThread* shown_ = nullptr;
+  std::binary_semaphore show_{0}, looked_{0};
+};
+
 }  // namespace
 
 absl::StatusOr<std::vector<DumpedThread>> DumpThreads(uint32_t pid, const ThreadDumpOptions& options) {
@@ -119,38 +209,7 @@ absl::StatusOr<std::vector<DumpedThread>> DumpThreads(uint32_t pid, const Thread
     return WithHint(absl::PermissionDeniedError(absl::StrCat("the stacks of process ", pid, " can't be read")),
                     "run it as root, or with the capability SYS_PTRACE");
   }
-  std::vector<DumpedThread> dumped;
-  for (const uint32_t tid : *threads) {
-    DumpedThread thread;
-    thread.tid = tid;
-    if (absl::StatusOr<std::string> comm = ReadWholeFile(absl::StrCat(folder, "/task/", tid, "/comm"), 64); comm.ok()) {
-      thread.comm = comm->substr(0, comm->find('\n'));
-    }
-    if (ptrace(PTRACE_SEIZE, static_cast<pid_t>(tid), nullptr, nullptr) != 0) {
-      if (errno == ESRCH) continue;
-      thread.trouble = errno == EPERM ? "another program traces it, a debugger perhaps" : strerror(errno);
-      dumped.push_back(std::move(thread));
-      continue;
-    }
-    Seized seized(static_cast<pid_t>(tid));
-    const absl::Status stopped = seized.Stop(options.patience_ns);
-    if (absl::IsNotFound(stopped)) continue;
-    absl::StatusOr<wire_cpu_sample> registers = stopped.ok() ? seized.Read() : stopped;
-    if (registers.ok()) {
-      wire_cpu_sample& sample = *registers;
-      sample.header.kind = WIRE_CPU_SAMPLE;
-      sample.header.time_ns = SystemClock().Now().ns;
-      sample.tgid = pid;
-      sample.tid = tid;
-      thread.comm.copy(sample.comm, sizeof sample.comm - 1);
-      thread.record = RecordWithStack(sample, {}, memory->get(), options.max_stack_bytes);
-      if (options.look) options.look(thread);
-    } else {
-      thread.trouble = std::string(registers.status().message());
-    }
-    dumped.push_back(std::move(thread));
-  }
-  return dumped;
+  return Dump(pid, folder, memory->get(), options).Of(*threads);
 }
 
 }  // namespace clrsampler

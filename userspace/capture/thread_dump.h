@@ -28,12 +28,14 @@ struct ThreadDumpOptions {
   uint64_t max_stack_bytes = 1 << 20;  // of each thread, from its stack pointer on
   uint32_t max_threads = 4096;
   uint64_t patience_ns = 1'000'000'000;  // how long one thread may take to stop: in an uninterruptible wait it can't
-  // Called for each thread that has a record, while it stands still: what its frames need is there until this returns.
+  // Called for each thread that has a record, on the caller's thread, while it stands still: what its frames need is
+  // there until this returns.
   std::function<void(DumpedThread&)> look;
 };
 
 // Errors: NotFound (no such process), PermissionDenied. Threads that end meanwhile are left out; one that can't be
-// stopped has a trouble. The process goes on whatever happens to us.
+// stopped has a trouble. The process goes on whatever happens to us, and none of its threads is traced any more when
+// this returns.
 absl::StatusOr<std::vector<DumpedThread>> DumpThreads(uint32_t pid, const ThreadDumpOptions& options = {});
 
 }  // namespace clrsampler
