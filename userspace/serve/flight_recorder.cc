@@ -223,6 +223,7 @@ class Costliest {
     order.resize(kMaxListed);
     std::sort(order.begin(), order.end());
     std::vector<Row> kept;
+    kept.reserve(kMaxListed);
     for (const size_t i : order) kept.push_back(rows_[i]);
     rows_ = std::move(kept);
   }
@@ -372,7 +373,7 @@ absl::Status FlightRecorder::Finish() {
 
 struct FlightRecorder::Content {
   std::vector<ProfileModel> models;  // of the windows
-  Json info;
+  std::string info;                  // as .info.json has it
   uint64_t first_unix_ns = 0;
   uint64_t last_unix_ns = 0;
 };
@@ -380,7 +381,7 @@ struct FlightRecorder::Content {
 // The content of a recording beside its profile. It is gathered from the windows that it covers, and cut to these.
 FlightRecorder::Content FlightRecorder::Gather(FlightRecording& recording) const {
   Content content;
-  content.info = InfoJson(recording);
+  Json info = InfoJson(recording);
   Costliest<WindowPause> pauses;
   Costliest<WindowMethod> methods;
   AllocatedBytes allocated;
@@ -395,14 +396,15 @@ FlightRecorder::Content FlightRecorder::Gather(FlightRecording& recording) const
     AddPauses(*window, recording, pauses);
     AddMethods(*window, methods);
   }
-  pauses.Write(content.info, "pauses", &PauseJson);
-  methods.Write(content.info, "methods", &MethodJson);
+  pauses.Write(info, "pauses", &PauseJson);
+  methods.Write(info, "methods", &MethodJson);
   recording.from_unix_ns = std::max(recording.from_unix_ns, content.first_unix_ns);
   recording.to_unix_ns = std::min(recording.to_unix_ns, content.last_unix_ns);
-  content.info["allocations"] = AllocationsJson(allocated);
-  content.info["waits"] = WaitsJson(waited);
-  content.info["from_unix_ns"] = recording.from_unix_ns;
-  content.info["to_unix_ns"] = recording.to_unix_ns;
+  info["allocations"] = AllocationsJson(allocated);
+  info["waits"] = WaitsJson(waited);
+  info["from_unix_ns"] = recording.from_unix_ns;
+  info["to_unix_ns"] = recording.to_unix_ns;
+  content.info = Dump(info);
   return content;
 }
 
@@ -429,7 +431,7 @@ absl::Status FlightRecorder::WriteFiles(FlightRecording& recording) {
   ASSIGN_OR_RETURN(const uint64_t profile_bytes, profile.Finish());
   // This comes last: a recording is there when its info is.
   ASSIGN_OR_RETURN(NewFile info_file, NewFile::Create(PathOf(recording.id, kInfo)));
-  RETURN_IF_ERROR(info_file.Write(Dump(content.info)));
+  RETURN_IF_ERROR(info_file.Write(content.info));
   ASSIGN_OR_RETURN(const uint64_t info_bytes, info_file.Finish());
   recording.bytes = profile_bytes + info_bytes;
   recording.files = FilesOf(recording.id);
