@@ -74,14 +74,13 @@ StackUnwinder::Step StackUnwinder::StepByRecord(const CodeAt& code, const Unwind
   return step;
 }
 
-// Whether the word on top of the stack can be the return address of code between rows, which has no frame. It is
+// Whether the word on top of the stack can be the return address of x86-64 code between rows, which has no frame. It is
 // something else if the function does have a frame, since all are without rows there: a saved register, or a remnant of
 // a call of long ago.
 //
 // glibc's clone3 and clone have rows up to the system call that begins a thread. Both threads come out of it. The new
 // one has a stack without a return address, so the rows end there.
 bool StackUnwinder::HasReturnAddressOnTop(CodeFinder& finder, const UnwindRegisters& registers) const {
-  if (options_.machine != ElfMachine::kX64) return true;
   const std::optional<uint64_t> word = memory_.Word(registers.sp);
   if (!word) return true;  // then it is not known
   const uint64_t address = *word & kUserAddressMask;
@@ -142,10 +141,16 @@ StackUnwinder::Step StackUnwinder::StepManaged(const CodeAt& code, const UnwindR
 }
 
 // Native code without unwind data for this address. `code` is not to be used when the finder was asked again.
+//
+// A leaf on arm64 that returns to x30 has a row, since its instructions prove it (unwind_data/elf_unwind_data.cc). All
+// others have saved x30, or are too long to tell. Compilers save x29 beside it, and let x29 point to the two. Assembly,
+// and code that was compiled without frame pointers, leave the record of a caller in x29. Nothing tells these apart, so
+// a step by the record is in doubt.
 StackUnwinder::Step StackUnwinder::StepWithoutRow(const CodeAt& code, CodeFinder& finder,
                                                   const UnwindRegisters& registers, bool exact) {
   const bool between_rows = code.between_rows;
-  if (between_rows && exact && HasReturnAddressOnTop(finder, registers)) return StepByReturnAddress(registers);
+  const bool may_have_no_frame = options_.machine == ElfMachine::kX64 && between_rows && exact;
+  if (may_have_no_frame && HasReturnAddressOnTop(finder, registers)) return StepByReturnAddress(registers);
   Step step = StepByChain(registers);
   // Where a program begins there is no row, and a frame pointer of zero marks the end of the stack.
   if (step.kind == Step::Kind::kOutermost && !exact && registers.fp_known) return step;

@@ -560,6 +560,22 @@ TEST_F(Arm64UnwinderTest, AStubReturnsToTheLinkRegister) {
   EXPECT_THAT(WalkArm64(), ElementsAre(kStub + 4, kCaller + 0x30, kRoot + 0x10));
 }
 
+TEST_F(Arm64UnwinderTest, ANativeLeafWithoutARowDoesNotReturnToTheLinkRegister) {
+  // OpenSSL's sha256_block has no row. It saves x30, and lets x30 point to its constants.
+  constexpr uint64_t kBare = 0xe0000;
+  CodeAt bare;
+  bare.kind = CodeKind::kNative;
+  bare.between_rows = true;
+  code_.Native(kBare, bare);
+  Leaf(kBare + 0x20, kStack);
+  record_.header.lr = kGcc + 0x40;
+  record_.Frame(kStack, kStack + 32, kCaller + 0x30);
+  record_.Frame(kStack + 32, 0, kRoot + 0x10, {1, 2});
+  EXPECT_THAT(WalkArm64(), ElementsAre(kBare + 0x20, kCaller + 0x30, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(stack_.frames[1].doubt, FrameDoubt::kNone);
+}
+
 TEST_F(Arm64UnwinderTest, ARecordDoesNotSayWhereItsFrameEnds) {
   // Native code that counts from sp, below a method whose frame has 32 bytes above its record.
   Leaf(kMethod + 0x20, kStack);
