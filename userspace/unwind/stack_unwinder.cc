@@ -34,6 +34,7 @@ struct StackUnwinder::Step {
   FrameDoubt doubt = FrameDoubt::kNone;
   bool exact = false;  // the caller was interrupted and did not call: its address is that of the next instruction
   UnwindRegisters caller;
+  bool leaves_parent = false;  // out of a funclet and of its method at once
 };
 
 // {saved frame pointer, return address} at the frame pointer; x86-64 and AArch64 alike.
@@ -130,8 +131,11 @@ StackUnwinder::Step StackUnwinder::StepManaged(const CodeAt& code, const UnwindR
     return FallBack(counters_.contradictions, FrameDoubt::kContradiction, registers);
   }
   switch (result.kind) {
-    case ManagedStepResult::Kind::kStepped:
-      return StepTo(FrameOrigin::kUnwindInfo, result.caller);
+    case ManagedStepResult::Kind::kStepped: {
+      Step step = StepTo(FrameOrigin::kUnwindInfo, result.caller);
+      step.leaves_parent = result.how == ManagedStepHow::kFunclet;
+      return step;
+    }
     case ManagedStepResult::Kind::kMissingWord:
       return FallBack(counters_.missing_words, FrameDoubt::kCallerMayBeMissing, registers);
     case ManagedStepResult::Kind::kNotPossible:
@@ -298,6 +302,8 @@ bool StackUnwinder::TakeStep(const Step& step, Position& at, UserStack& out) {
   // A lost frame pointer stays lost until some code has saved it.
   if (!at.before.fp_known && at.registers.fp == 0) at.registers.fp_known = false;
   at.origin = step.origin;
+  // The next frame is a call of its own, also where a method calls itself.
+  if (step.leaves_parent) at.below_is_funclet = false;
   return true;
 }
 

@@ -185,6 +185,30 @@ TEST_F(StackUnwinderTest, AFuncletAndItsMethodAreOneFrame) {
   EXPECT_THAT(Walk(), ElementsAre(kFunclet + 0x20, kRoot + 0x10));
 }
 
+TEST_F(StackUnwinderTest, AMethodThatCallsItselfInAHandlerIsAFrameForEachCall) {
+  ManagedFunction& funclet = code_.Managed(kFunclet, Info({{4, UnwindOp::kAlloc, 0, 8}}));
+  funclet.funclet = true;
+  funclet.method_begin = kFramed;
+  // kFramed, called by its own handler, that of a call that was made by a handler, too. rbp is the parent's in each.
+  Leaf(kFramed + 0x20, kStack + 16);
+  record_.Frame(kStack + 16, kStack + 64, kFunclet + 0x20, {1, 2});
+  record_.Frame(kStack + 64, kStack + 112, kFunclet + 0x20, {1, 2, 3, 4});
+  record_.Frame(kStack + 112, 0, kRoot + 0x10, {1, 2, 3, 4});
+  EXPECT_THAT(Walk(), ElementsAre(kFramed + 0x20, kFunclet + 0x20, kFunclet + 0x20, kRoot + 0x10));
+  EXPECT_EQ(stack_.end, StackEnd::kComplete);
+}
+
+TEST_F(StackUnwinderTest, AFuncletThatIsLeftLikeAMethodIsOneFrameWithItsParent) {
+  // push rbp; sub rsp, 8, as .NET 8 and 9 begin them. Its parent called it.
+  ManagedFunction& funclet =
+      code_.Managed(kFunclet, Info({{5, UnwindOp::kAlloc, 0, 8}, {1, UnwindOp::kPush, kUnwindRbp, 0}}));
+  funclet.funclet = true;
+  funclet.method_begin = kFramed;
+  Leaf(kFunclet, kStack + 24);
+  record_.Frame(kStack + 24, 0, kRoot + 0x10, {kFramed + 0x30, 2, 3});
+  EXPECT_THAT(Walk(), ElementsAre(kFunclet, kRoot + 0x10));
+}
+
 TEST_F(StackUnwinderTest, AStubHasItsCallerOnTop) {
   Leaf(kStub + 3, kStack + 24);
   record_.Frame(kStack + 24, 0, kRoot + 0x10, {kFramed + 0x30, 2, 3});
