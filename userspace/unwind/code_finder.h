@@ -58,7 +58,7 @@ struct CodeAt {
   bool has_row = false;
   // A native image with unwind data that has no row here: PLT entries and other code without a frame.
   bool between_rows = false;
-  // Native code on x86-64 where no instruction that calls ends behind this address, so that nothing returns to there.
+  // Native code where no instruction that calls ends behind this address, so that nothing returns to there.
   bool no_call = false;
   // Compiled code that is never freed nor replaced: holds until the process calls exec.
   bool permanent = false;

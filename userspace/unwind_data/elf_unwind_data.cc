@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/byte_reader.h"
 #include "formats/elf/code_rows.h"
+#include "formats/unwind/arm64_code.h"
 #include "formats/unwind/x64_code.h"
 #include "unwind_data/managed_functions.h"
+#include "unwind_data/return_trap.h"
 
 namespace clrsampler {
 
@@ -32,11 +35,9 @@ struct ElfUnwindData::Image {
 
 namespace {
 
-// push rax; push rbp; push rbx; push r15; push r14; push r13; push r12
-constexpr auto kReturnTrap = std::to_array<uint8_t>({0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54});
-// NativeAOT's RhpGcProbeHijack: push rax; push rdx; mov rax, fs:[0]
-constexpr auto kAotReturnTrap = std::to_array<uint8_t>({0x50, 0x52, 0x64, 0x48, 0x8B, 0x04, 0x25, 0, 0, 0, 0});
-constexpr uint64_t kReturnTrapBytes = 96;  // 66 to 84 on 8, 9 and 10
+// OnHijackTripThread on x86-64: 66 to 84 bytes on 8, 9 and 10.
+constexpr uint64_t kReturnTrapBytes = 96;
+constexpr uint64_t kArm64InstructionBytes = 4;
 
 bool BeginsWith(std::span<const std::byte> code, std::span<const uint8_t> bytes) {
   return code.size() >= bytes.size() && std::equal(bytes.begin(), bytes.end(), code.begin(),
@@ -52,9 +53,8 @@ bool IsInReturnTrap(const ElfImage& image, const CfiTable& table, const CfiRow& 
   const uint64_t low = at.value - kReturnTrapBytes;
   const auto code = image.BytesFrom({low});
   if (!code) return false;
-  const auto near = code->first(std::min<size_t>(code->size(), kReturnTrapBytes + kReturnTrap.size()));
-  for (size_t i = 0; i < kReturnTrapBytes && i < near.size(); ++i) {
-    if (!BeginsReturnTrap(near.subspan(i))) continue;
+  for (size_t i = 0; i < kReturnTrapBytes && i < code->size(); ++i) {
+    if (!BeginsReturnTrap(image.machine(), code->subspan(i))) continue;
     // In this function, and not in one behind it.
     for (uint64_t between = low + i + 1; between <= at.value; ++between) {
       const std::optional<CfiRow> other = table.Row({between});
@@ -81,8 +81,14 @@ bool LeadsElsewhere(const ElfImage& image, VirtualAddress at) {
   return BeginsWith(code, kJump);
 }
 
-// Notes the target of the call that the instruction ending at `at` makes.
+// Notes whether the instruction that ends at `at` calls, and on x86-64 what it calls.
 void NoteCall(const ElfImage& image, VirtualAddress at, CodeAt& code) {
+  const uint64_t end = at.value + 1;
+  if (image.machine() == ElfMachine::kArm64 && end % kArm64InstructionBytes == 0) {
+    const auto bytes = image.BytesFrom({end - kArm64InstructionBytes});
+    const std::optional<uint32_t> instruction = bytes ? LoadAt<uint32_t>(*bytes, 0) : std::nullopt;
+    code.no_call = instruction && !IsArm64Call(*instruction);
+  }
   if (image.machine() != ElfMachine::kX64 || at.value < kMaxCallBytes) return;
   const auto bytes = image.BytesFrom({at.value + 1 - kMaxCallBytes});
   if (!bytes || bytes->size() < kMaxCallBytes) return;
@@ -126,13 +132,6 @@ void FindWithoutRow(const ElfImage& elf, VirtualAddress address, CodeAt& code) {
 }
 
 }  // namespace
-
-bool BeginsReturnTrap(std::span<const std::byte> code) { return BeginsWith(code, kReturnTrap); }
-
-CfiRow RowOfReturnTrap(CfiRow row) {
-  row.cfa_offset -= 8;
-  return row;
-}
 
 ElfUnwindData::ElfUnwindData(ImageFiles& images, Options options)
     : images_(images), max_bytes_(options.max_bytes), debug_files_(images, std::move(options.host_debug_root)) {}
@@ -210,12 +209,13 @@ void ElfUnwindData::FindInTable(Image& image, VirtualAddress at, CodeAt& code) {
   }
   if (!code.has_row) FindWithoutRow(*image.elf, at, code);
   if (code.has_row && IsInReturnTrap(*image.elf, *image.table, code.row, at)) code.row = RowOfReturnTrap(code.row);
-  // At its first byte the return address lies where a pushed one does.
-  if (code.has_row && code.row.cfa == CfaRule::kSpOffset && code.row.cfa_offset == 8 &&
-      image.elf->machine() == ElfMachine::kX64) {
-    const auto there = image.elf->BytesFrom(at);
+  // At its first byte it has put nothing on the stack yet.
+  const ElfMachine machine = image.elf->machine();
+  const int called = machine == ElfMachine::kX64 ? 8 : 0;  // the bytes that a call puts there
+  if (code.has_row && code.row.cfa == CfaRule::kSpOffset && code.row.cfa_offset == called) {
+    const auto there = image.elf->BytesFrom(at).value_or(std::span<const std::byte>());
     const bool aot = image.managed.size != 0 && at == answer.start;
-    if (there && (BeginsReturnTrap(*there) || (aot && BeginsWith(*there, kAotReturnTrap)))) {
+    if (BeginsReturnTrap(machine, there) || (aot && BeginsAotReturnTrap(machine, there))) {
       code.kind = CodeKind::kReturnTrap;
     }
   }

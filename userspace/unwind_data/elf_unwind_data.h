@@ -23,16 +23,6 @@
 
 namespace clrsampler {
 
-// CoreCLR puts the address of OnHijackTripThread (src/coreclr/vm/amd64/asmhelpers.S) in the place of the return address
-// of a managed method whose thread it wants to stop. The method's `ret` goes there with no return address behind it, so
-// the function pushes room for one, and the runtime writes the true one there. Its unwind data count as if it had been
-// called, and say nothing of rbp, which it leaves as it is. Known by its first instructions, which push rax below rbp
-// as no compiler does: one function of libcoreclr on 8.0.30, 9.0.19 and 10.0.14. NativeAOT has RhpGcProbeHijack for it
-// (src/coreclr/nativeaot/Runtime/amd64/GcProbe.S), one function of its programs of 8.0.30 and 9.0.19.
-bool BeginsReturnTrap(std::span<const std::byte> code);
-// The row that its unwind data should have behind its first instruction.
-CfiRow RowOfReturnTrap(CfiRow row);
-
 // Main loop only. Borrows `images`, which outlives it. Processes that map the same file share what is known of it.
 //
 // Memory: an image that has .eh_frame_hdr costs its section headers (3 KB), and address space for the mapped file;

@@ -362,6 +362,68 @@ TEST_F(ElfUnwindDataTest, WhereNativeAotMakesThreadsReturnTo) {
   EXPECT_EQ(data_->Find(process_, other, code + 0x120).kind, CodeKind::kNative);
 }
 
+std::string Arm64Code(std::initializer_list<uint32_t> instructions) {
+  std::string code;
+  for (const uint32_t instruction : instructions) code += Raw(instruction);
+  return code;
+}
+
+// Three functions of 64 bytes; `code` is that of the one in the middle, which has `instructions`.
+std::string Arm64Image(const std::string& code, const std::string& instructions, const std::string& section) {
+  FrameBuilder::Common common;
+  common.code_alignment = 4;
+  common.return_register = 30;
+  common.instructions = cfa::DefCfa(31, 0);
+  FrameBuilder builder;
+  builder.Machine(EM_AARCH64).Code(FrameBuilder::kCode + 0x3c, Arm64Code({0xd61f0180}));  // br x12
+  const uint64_t common_at = builder.AddCommon(common);
+  for (const uint64_t at : {0x0, 0x40, 0x80}) {
+    builder.AddFunction(common_at, FrameBuilder::kCode + at, 0x40, at == 0x40 ? instructions : "");
+  }
+  builder.Code(FrameBuilder::kCode + 0x40, code).CodeSection(section, FrameBuilder::kCode + 0x1000, 0x100);
+  return builder.Build();
+}
+
+TEST_F(ElfUnwindDataTest, WhereTheRuntimeMakesThreadsReturnToOnArm64) {
+  const std::string saved = Arm64Code(
+      {0x910003fd, 0xa90153f3, 0xa9025bf5, 0xa90363f7, 0xa9046bf9, 0xa90573fb, 0xa90607e0});  // from mov x29, sp on
+  Folder folder;
+  uint64_t base = kBase;
+  const auto kind_of = [&](const std::string& code, uint64_t offset) {
+    const std::string image = Arm64Image(code, cfa::Advance(1) + cfa::DefCfaOffset(176), ".text");
+    base += 1 << 30;
+    const Mapping mapping = MappingOf(folder.Write(absl::StrCat(base, ".so"), image), base);
+    EXPECT_TRUE(data_->Find(process_, mapping, base + CodeIn(image) + 0x3f).no_call);
+    return data_->Find(process_, mapping, base + CodeIn(image) + offset).kind;
+  };
+  // OnHijackTripThread of 9.0.23, 10.0.15 and 11.0.0.
+  const std::string of_9 = Arm64Code({0xa9b57bfd}) + saved + Arm64Code({0xad0387e0});
+  EXPECT_EQ(kind_of(of_9, 0x40), CodeKind::kReturnTrap);
+  EXPECT_EQ(kind_of(of_9, 0x44), CodeKind::kNative) << "only its first byte is returned to";
+  EXPECT_EQ(kind_of(of_9, 0x3f), CodeKind::kNative) << "the function before it";
+  const std::string of_10 = saved + Arm64Code({0xf9003be2, 0xad0407e0});
+  EXPECT_EQ(kind_of(Arm64Code({0xa9b47bfd}) + of_10, 0x40), CodeKind::kReturnTrap);
+  EXPECT_EQ(kind_of(Arm64Code({0xa9b37bfd}) + of_10, 0x40), CodeKind::kReturnTrap);
+  // A compiler's function that saves as many registers.
+  EXPECT_EQ(kind_of(Arm64Code({0xa9b57bfd}) + saved + Arm64Code({0xf9003be2, 0xf9003fe3}), 0x40), CodeKind::kNative);
+}
+
+TEST_F(ElfUnwindDataTest, WhereNativeAotMakesThreadsReturnToOnArm64) {
+  // RhpGcProbeHijack of 9.0.23, as a linker leaves it.
+  const std::string trap = Arm64Code({0xa9bf7be0, 0xd2a00000, 0xf2800400, 0xd503201f, 0xd503201f, 0xd53bd042,
+                                      0x8b000042, 0xa8c17be0, 0xa947305e, 0xa906fc5f});
+  const std::string image = Arm64Image(trap, "", "__managedcode");
+  Folder folder;
+  const Mapping mapping = MappingOf(folder.Write("program", image));
+  const uint64_t code = kBase + CodeIn(image);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x40).kind, CodeKind::kReturnTrap);
+  EXPECT_EQ(data_->Find(process_, mapping, code + 0x44).kind, CodeKind::kNative);
+  EXPECT_TRUE(data_->Find(process_, mapping, code + 0x3f).no_call) << "so that the one behind it is asked about";
+  const std::string other_image = Arm64Image(trap, "", ".text");
+  const Mapping other = MappingOf(folder.Write("other", other_image));
+  EXPECT_EQ(data_->Find(process_, other, code + 0x40).kind, CodeKind::kNative) << "no program of NativeAOT";
+}
+
 TEST_F(ElfUnwindDataTest, WhatACallBeforeAReturnAddressCalls) {
   constexpr uint64_t kCode = FrameBuilder::kCode;
   FrameBuilder builder;

@@ -172,4 +172,8 @@ Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> bytes, size_t offset) {
   return record;
 }
 
+bool IsArm64Call(uint32_t instruction) {
+  return (instruction & 0xFC000000) == 0x94000000 || (instruction & 0xFEFF0000) == 0xD63F0000;
+}
+
 }  // namespace clrsampler

@@ -40,6 +40,9 @@ constexpr size_t kArm64BytesFrom = 256;
 // `offset` of the instruction that was to be executed next. Looks at no more bytes than these.
 Arm64Leaf DecodeArm64Leaf(std::span<const std::byte> code, size_t offset);
 
+// Whether an instruction calls: bl, blr and the authenticating forms of blr.
+bool IsArm64Call(uint32_t instruction);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_FORMATS_UNWIND_ARM64_CODE_H_

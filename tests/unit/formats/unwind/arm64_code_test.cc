@@ -170,5 +170,17 @@ TEST(Arm64CodeTest, CutCodeIsNotKnown) {
   EXPECT_EQ(DecodeArm64Leaf(Code({0xa8c27bfd, 0xd503201f}), 4), Lr(0));
 }
 
+TEST(Arm64CodeTest, CallsAreTheInstructionsThatLeaveAReturnAddress) {
+  EXPECT_TRUE(IsArm64Call(0x94000010));   // bl
+  EXPECT_TRUE(IsArm64Call(0xd63f0020));   // blr x1
+  EXPECT_TRUE(IsArm64Call(0xd63f083f));   // blraaz x1
+  EXPECT_TRUE(IsArm64Call(0xd73f0822));   // blraa x1, x2
+  EXPECT_FALSE(IsArm64Call(0x14000010));  // b
+  EXPECT_FALSE(IsArm64Call(0xd61f0180));  // br x12
+  EXPECT_FALSE(IsArm64Call(0xd65f03c0));  // ret
+  EXPECT_FALSE(IsArm64Call(0xd71f0822));  // braa x1, x2
+  EXPECT_FALSE(IsArm64Call(0xd503201f));  // nop
+}
+
 }  // namespace
 }  // namespace clrsampler
