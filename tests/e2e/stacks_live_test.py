@@ -40,8 +40,8 @@ VARIANTS = {
     "full": ({"DOTNET_TieredCompilation": "0"}, None),
     "r2r": ({**_STAY, "DOTNET_TieredPGO": "0"}, "r2r"),
 }
-MODES = ("framed", "chains", "tiny", "recursion", "structs", "localloc", "generics", "delegates", "interfaces", "tail-calls", "exceptions", "async", "callbacks",
-         "suppressed", "sorts", "foreign", "osr")
+MODES = ("framed", "chains", "tiny", "recursion", "structs", "localloc", "generics", "delegates", "interfaces", "tail-calls", "exceptions", "retries", "async",
+         "callbacks", "suppressed", "sorts", "foreign", "osr")
 COMPILED = ("chains", "tiny", "structs", "localloc", "exceptions", "callbacks")  # modes whose frames differ most from compiler to compiler
 
 
@@ -65,6 +65,7 @@ def selection():
         yield Case("11.0.0", mode, "default")
     for version in ("8.0.30", "9.0.19", "10.0.14"):
         yield Case(version, "chains", "default")
+    yield Case("8.0.30", "retries", "default")
     yield Case("10.0.14", "osr", "default")
     yield Case(runtimes.INSTALLED, "chains", "default")
     for variant in ("instrumented", "full"):

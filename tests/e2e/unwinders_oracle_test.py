@@ -30,7 +30,7 @@ RUN_SECONDS = 0.02 if STACKS else 0.15
 THREADS = 12 if STACKS else 2
 WORKLOADS = ("json", "regex", "linq", "async", "gc", "zoo", "expr")
 # In the middle of a throw ClrMD shows the runtime's own order of frames, a handler and its method as two; a reader of profiles wants one.
-HANDLERS = ("exceptions",)
+HANDLERS = ("exceptions", "retries")
 # The share of the frames that could be compared which must be equal. ClrMD itself is known to be wrong at moments: inside stubs, and while an
 # exception is on its way, it skips frames. gdb is wrong in the first instructions of a PLT entry.
 SHARE = 0.999

@@ -49,6 +49,47 @@ static class Exceptions
     [MethodImpl(No)] static long LeafFilter(long n) { ulong x = (ulong)n | 1; for (int i = 0; i < 8_000; i++) { x ^= x << 21; x ^= x >> 35; x ^= x << 4; } return (long)x; }
 }
 
+// A method whose handler calls the method again. Each call is a frame, and what threw is none of it any more.
+static class Retries
+{
+    const MethodImplOptions No = MethodImplOptions.NoInlining;
+    const int Calls = 5;
+
+    static string[] Called(int times, params string[] more) => ["Shapes.Retries.Root", $"Shapes.Retries.Retry*{times}", .. more];
+
+    public static readonly Mode Mode = new("retries", Root,
+        [Called(Calls, "Shapes.Retries.LeafRetry")],
+        [.. Enumerable.Range(1, Calls - 1).Select(times => Called(times, "Shapes.Retries.Throw", "~throw+", "Shapes.Retries.Retry"))]);
+
+    sealed class Thrown : Exception;
+
+    static readonly Thrown s_thrown = new();
+
+    [MethodImpl(No | MethodImplOptions.AggressiveOptimization)]
+    static void Root()
+    {
+        while (!Program.Stop) Program.Sink += Retry(Calls) + 1;
+    }
+
+    [MethodImpl(No)] static void Throw() => throw s_thrown;
+
+    [MethodImpl(No)]
+    static long Retry(int left)
+    {
+        try
+        {
+            if (left > 1) Throw();
+            return LeafRetry(left) + 1;
+        }
+        catch (Thrown)
+        {
+            return Retry(left - 1) + 1;
+        }
+    }
+
+    [MethodImpl(No)] static long LeafRetry(long n) { ulong x = (ulong)n | 1; for (int i = 0; i < 100_000; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; } return (long)x; }
+}
+
 // Async methods, three deep: called, resumed by the thread pool, and resumed by the end of what they waited for. The start of an async method and its
 // state machine have one name; the framework's frames between them come and go with inlining.
 static class Asyncs

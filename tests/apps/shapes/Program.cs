@@ -27,7 +27,7 @@ static class Program
             else return Usage();
         }
         Mode[] all = [Framed.Mode, Chains.Mode, Tiny.Mode, Recursion.Mode, Structs.Mode, Locallocs.Mode, Generics.Mode, Delegates.Mode,
-                      Interfaces.Mode, TailCalls.Mode, Exceptions.Mode, Asyncs.Mode, Callbacks.Mode, Suppressed.Mode, Sorts.Mode, Foreign.Mode, Osr.Mode];
+                      Interfaces.Mode, TailCalls.Mode, Exceptions.Mode, Retries.Mode, Asyncs.Mode, Callbacks.Mode, Suppressed.Mode, Sorts.Mode, Foreign.Mode, Osr.Mode];
         if (args is ["list"])
         {
             foreach (Mode one in all) Console.WriteLine(one.Name);
