@@ -71,7 +71,10 @@ class Step {
   }
 
   ManagedStepResult ByCodes() {
-    const bool in_prologue = leaf_ && offset_ < function_.unwind.prologue_bytes;
+    // A frame of a page or more is probed before it is allocated. The prologue calls a helper for that, and has done
+    // what stands before the call.
+    const uint64_t done = leaf_ ? offset_ : offset_ + 1;
+    const bool in_prologue = done < function_.unwind.prologue_bytes;
     result_.how = in_prologue ? ManagedStepHow::kPrologue : ManagedStepHow::kBody;
     UnwindRegisters caller;
     caller.fp = registers_.fp;
@@ -81,7 +84,7 @@ class Step {
     std::optional<uint64_t> slot;
     bool sp_moves = false;
     for (const UnwindCode& code : function_.unwind.codes) {
-      if (in_prologue && code.prologue_offset > offset_) continue;
+      if (in_prologue && code.prologue_offset > done) continue;
       switch (code.op) {
         case UnwindOp::kPush:
           if (code.reg == kUnwindRbp) {
@@ -105,7 +108,7 @@ class Step {
           break;
       }
     }
-    if (!leaf_ && !sp_moves && slot) {
+    if (!leaf_ && !in_prologue && !sp_moves && slot) {
       // rbp points to the place where it was saved. In OSR methods it points to a copy, the first word that they put on
       // the stack.
       const uint64_t expected = function_.osr ? registers_.sp + own_bytes - 8 : *slot;

@@ -116,6 +116,19 @@ TEST_F(ManagedStepTest, ACallerIsNeverInItsEpilogue) {
   EXPECT_EQ(Step(0, /*leaf=*/false).kind, Kind::kNotPossible);
 }
 
+TEST_F(ManagedStepTest, AProbeOfALargeFrameIsCalledBeforeTheFrameIsThere) {
+  Use(kProbed);
+  Push({kCaller, kCallersRbp, 0, 0, 0, 0, kRbx});
+  ManagedStepResult result = Step(0x18, /*leaf=*/false);
+  ExpectCaller(result, ManagedStepHow::kPrologue);
+  EXPECT_EQ(result.check, ManagedStepCheck::kNotCheckable) << "rbp is still the caller's";
+  sp_ -= 0x10d8;
+  rbp_ = sp_ + 0x1100;
+  result = Step(0x28, /*leaf=*/false);
+  ExpectCaller(result, ManagedStepHow::kBody);
+  EXPECT_EQ(result.check, ManagedStepCheck::kAgreed);
+}
+
 TEST_F(ManagedStepTest, AFunctionThatMovesSpGoesByItsFramePointer) {
   Use(kMovesSp);
   Push({kCaller, kCallersRbp, kRbx, 0, 0, 0});
