@@ -152,15 +152,14 @@ StackUnwinder::Step StackUnwinder::StepManaged(const CodeAt& code, const UnwindR
 // a step by the record is in doubt.
 StackUnwinder::Step StackUnwinder::StepWithoutRow(const CodeAt& code, CodeFinder& finder,
                                                   const UnwindRegisters& registers, bool exact) {
-  const bool between_rows = code.between_rows;
-  const bool may_have_no_frame = options_.machine == ElfMachine::kX64 && between_rows && exact;
+  const bool may_have_no_frame = options_.machine == ElfMachine::kX64 && code.between_rows && exact;
   if (may_have_no_frame && HasReturnAddressOnTop(finder, registers)) return StepByReturnAddress(registers);
   Step step = StepByChain(registers);
   // Where a program begins there is no row, and a frame pointer of zero marks the end of the stack.
   if (step.kind == Step::Kind::kOutermost && !exact && registers.fp_known) return step;
   ++counters_.no_data;
-  // Code without unwind data is built with frame pointers, or is written by hand; a leaf may have no frame yet.
-  if (exact || between_rows) step.doubt = FrameDoubt::kCallerMayBeMissing;
+  // Compilers keep no frame pointer where they optimise, nor does assembly. Then it is that of a caller.
+  step.doubt = FrameDoubt::kCallerMayBeMissing;
   return step;
 }
 
@@ -205,7 +204,8 @@ StackUnwinder::Step StackUnwinder::StepUnknown(const CodeAt& code, const UnwindR
   if (code.omits_frames || !code.mapped) {
     return FallBack(counters_.no_data, FrameDoubt::kCallerMayBeMissing, registers);
   }
-  // Other JIT compilers keep frame pointers, or nobody could walk their stacks.
+  // Code of other JIT compilers, of which nothing is known. Most keep frame pointers, or nobody could walk their
+  // stacks. A mark at each of their frames would tell none from the other.
   ++counters_.no_data;
   return StepByChain(registers);
 }
@@ -293,7 +293,8 @@ bool StackUnwinder::TakeStep(const Step& step, Position& at, UserStack& out) {
   const uint64_t sp = at.registers.sp;
   const bool grows = step.caller.sp > sp || (step.caller.sp == sp && at.exact) || leaves_handler;
   if (step.kind == Step::Kind::kFailed || !grows) {
-    if (step.kind != Step::Kind::kFailed) out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
+    const bool said = step.kind == Step::Kind::kFailed && step.doubt != FrameDoubt::kNone;
+    if (!said) out.frames.back().doubt = FrameDoubt::kCallerMayBeMissing;
     return EndBroken(out);
   }
   at.before = at.registers;

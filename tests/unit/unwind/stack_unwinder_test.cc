@@ -398,6 +398,39 @@ TEST_F(BetweenRowsTest, ASignalHandlerReturnsToWhereNobodyCalled) {
   ExpectOnTop();
 }
 
+TEST_F(StackUnwinderTest, NativeCodeWithoutTablesMayKeepNoFramePointer) {
+  constexpr uint64_t kBare = 0x80000;
+  CodeAt bare;
+  bare.kind = CodeKind::kNative;
+  code_.Native(kBare, bare);
+  Leaf(kNative + 1, kStack + 48);
+  record_.Frame(kStack + 48, kStack + 80, kOther + 0x10, {1, kBare + 0x30, 3, 4, 5, 6});
+  record_.Frame(kStack + 80, 0, kRoot + 0x10, {7, 8});
+  EXPECT_THAT(Walk(), ElementsAre(kNative + 1, kBare + 0x30, kOther + 0x10, kRoot + 0x10));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kNone);
+  EXPECT_EQ(stack_.frames[1].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(stack_.frames[2].doubt, FrameDoubt::kNone);
+  // A frame pointer of zero is the end, and is believed.
+  record_ = {};
+  Leaf(kNative + 1, 0);
+  record_.Tail({1, kBare + 0x30, 3, 4});
+  EXPECT_THAT(Walk(), ElementsAre(kNative + 1, kBare + 0x30));
+  EXPECT_EQ(stack_.frames[1].doubt, FrameDoubt::kNone);
+  EXPECT_EQ(stack_.end, StackEnd::kComplete);
+}
+
+TEST_F(StackUnwinderTest, AStackThatEndsBeforeItsRootSaysSo) {
+  // Nothing is known of this JIT compiler's code. Its frame pointers are followed without a mark while they lead on.
+  constexpr uint64_t kJit = 0x80000;
+  code_.Native(kJit, {.kind = CodeKind::kUnknown});
+  Leaf(kJit + 1, kStack + 16);
+  record_.Frame(kStack + 16, 12345, kJit + 0x30, {1, 2});
+  EXPECT_THAT(Walk(), ElementsAre(kJit + 1, kJit + 0x30));
+  EXPECT_EQ(stack_.frames[0].doubt, FrameDoubt::kNone);
+  EXPECT_EQ(stack_.frames[1].doubt, FrameDoubt::kCallerMayBeMissing);
+  EXPECT_EQ(stack_.end, StackEnd::kBroken);
+}
+
 TEST_F(StackUnwinderTest, KernelThreadsHaveNoStack) {
   record_.header.flags = WIRE_SAMPLE_KTHREAD;
   EXPECT_THAT(Walk(), ElementsAre());
