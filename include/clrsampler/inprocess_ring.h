@@ -33,6 +33,8 @@ struct InprocessRingHeader {
 	alignas(64) std::atomic<uint64_t> returned;
 	// Records for which there was no room.
 	alignas(64) std::atomic<uint64_t> lost;
+	// Methods whose maps were not sent, since a module was unloaded while maps of all methods were.
+	std::atomic<uint64_t> left_out;
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
@@ -40,6 +42,7 @@ static_assert(sizeof(InprocessRingHeader) <= kInprocessHeaderBytes);
 static_assert(offsetof(InprocessRingHeader, reserved) == 64);
 static_assert(offsetof(InprocessRingHeader, returned) == 128);
 static_assert(offsetof(InprocessRingHeader, lost) == 192);
+static_assert(offsetof(InprocessRingHeader, left_out) == 200);
 
 // The kind of event. The names are those of ICorProfilerCallback. In brackets: values, then texts.
 enum class InprocessKind : uint32_t {

@@ -30,7 +30,8 @@ std::vector<std::string> Names() {
 
 void Print(LineOutput& output, const Counts& counts, const LibraryWatchResult& result, bool json) {
   if (json) {
-    const nlohmann::ordered_json object = {{"events", counts}, {"lost", result.lost}, {"stayed", result.stayed}};
+    const nlohmann::ordered_json object = {
+        {"events", counts}, {"lost", result.lost}, {"left_out", result.left_out}, {"stayed", result.stayed}};
     output.Print(object.dump());
     return;
   }
@@ -53,6 +54,12 @@ void SayWhatTheLibraryMissed(const LibraryWatchResult& result) {
                  "note: %llu events were lost, since the ring was full\n"
                  "  hint: ask for fewer with --kind\n",
                  static_cast<unsigned long long>(result.lost));
+  }
+  if (result.left_out > 0) {
+    std::fprintf(stderr,
+                 "note: %llu methods have no map, since a module was unloaded while maps were sent\n"
+                 "  hint: try again\n",
+                 static_cast<unsigned long long>(result.left_out));
   }
   if (result.stayed) {
     std::fputs("note: the runtime has not unloaded the library, which is silent from now on\n", stderr);

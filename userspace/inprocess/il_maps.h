@@ -11,8 +11,12 @@ namespace clrsampler {
 // that were made at run time: the runtime has no maps of them.
 void SendILMaps(Session& session, RuntimeId function);
 
-// The maps of all methods that were compiled so far.
+// The maps of all methods that were compiled so far. The walk over them ends early where a module is unloaded
+// meanwhile. The methods that it has not come to are counted.
 void SendAllILMaps(Session& session);
+
+// The methods of a module are about to go: no walk touches them from the return on. It waits for the method at hand.
+void EndWalkOfILMaps();
 
 }  // namespace clrsampler
 

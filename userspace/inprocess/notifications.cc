@@ -118,6 +118,7 @@ Hresult ModuleLoadFinished(void*, RuntimeId module, Hresult result) {
   return kOk;
 }
 Hresult ModuleUnloadStarted(void*, RuntimeId module) {
+  EndWalkOfILMaps();
   SendModule(InprocessKind::kModuleUnloadStarted, module, kOk);
   return kOk;
 }

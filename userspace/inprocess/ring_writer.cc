@@ -45,6 +45,10 @@ void InprocessRingWriter::Publish(uint64_t position, uint32_t bytes, InprocessKi
   word->store(static_cast<uint64_t>(kind) << 32 | bytes, std::memory_order_release);
 }
 
+void InprocessRingWriter::CountLeftOut(uint64_t methods) {
+  if (header_ != nullptr) header_->left_out.fetch_add(methods, std::memory_order_relaxed);
+}
+
 void InprocessRingWriter::Write(const InprocessMessage& message) {
   if (header_ == nullptr) return;
   const size_t first = size_t{2} * message.texts[0].count;

@@ -34,6 +34,8 @@ class InprocessRingWriter {
 
   // Any thread. Without room the record is counted as lost.
   void Write(const InprocessMessage& message);
+  // Any thread. As the header's `left_out`.
+  void CountLeftOut(uint64_t methods);
 
  private:
   // The record's place in `position`. False: there is no room, or other threads were faster too often.

@@ -34,6 +34,8 @@ class Session {
   }
   // With the time and the thread of now.
   void Send(InprocessMessage& message);
+  // Methods without their maps.
+  void CountLeftOut(uint64_t methods) { ring_.CountLeftOut(methods); }
   void* info() const { return info_; }
 
  private:

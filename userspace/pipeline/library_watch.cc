@@ -141,7 +141,7 @@ absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& optio
   Run(session, order, stop, options.duration_ns, began);
   if (!options.socket.empty()) unlink(options.socket.c_str());
   if (!session.status().ok()) return ExplainDiagnostics(session.status(), session.tgid());
-  return LibraryWatchResult{session.lost(), session.stayed()};
+  return LibraryWatchResult{session.lost(), session.left_out(), session.stayed()};
 }
 
 }  // namespace clrsampler

@@ -54,6 +54,8 @@ class LibrarySession {
   const absl::Status& status() const { return status_; }
   // Records that the library had no room for.
   uint64_t lost() const { return reader_.lost(); }
+  // Methods whose maps it left out, since a module was unloaded meanwhile.
+  uint64_t left_out() const { return reader_.left_out(); }
   // The library did not leave in time; it sends nothing any more.
   bool stayed() const { return stayed_; }
 

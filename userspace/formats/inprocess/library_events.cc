@@ -123,7 +123,7 @@ constexpr Row kRows[] = {
      {"type"}},
     {Kind::kILToNativeMap,
      "ILToNativeMap",
-     kCompilations,
+     kCompilations | kModules,  // the walk over all methods must end before a module goes
      0,
      false,
      {{{"method_id", Form::kAddress}, {"address", Form::kAddress}, {"entries", Form::kCount}}}},

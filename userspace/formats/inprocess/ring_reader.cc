@@ -128,4 +128,6 @@ absl::Status InprocessRingReader::Drain(size_t most, absl::FunctionRef<void(Libr
 
 uint64_t InprocessRingReader::lost() const { return header().lost.load(std::memory_order_relaxed); }
 
+uint64_t InprocessRingReader::left_out() const { return header().left_out.load(std::memory_order_relaxed); }
+
 }  // namespace clrsampler

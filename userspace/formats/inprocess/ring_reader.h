@@ -43,6 +43,8 @@ class InprocessRingReader {
 
   // Records that the library had no room for, as the target says.
   uint64_t lost() const;
+  // Methods whose maps it left out, as the target says.
+  uint64_t left_out() const;
   uint64_t taken_bytes() const { return taken_; }
 
  private:

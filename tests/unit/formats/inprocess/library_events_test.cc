@@ -72,5 +72,11 @@ TEST(LibraryEventsTest, WhatComesWithoutAskingMayBeAskedForAfterAnAttach) {
   EXPECT_EQ(DemandOfLibrary(objects, /*at_start=*/false).low, 0u) << "large ones only";
 }
 
+TEST(LibraryEventsTest, MapsComeWithTheEndOfModules) {
+  constexpr uint32_t kModuleLoads = 0x4;
+  const LibraryDemand demand = DemandOfLibrary(InprocessKindBit(InprocessKind::kILToNativeMap), /*at_start=*/false);
+  EXPECT_NE(demand.low & kModuleLoads, 0u) << "the library walks over methods that an unload frees";
+}
+
 }  // namespace
 }  // namespace clrsampler
