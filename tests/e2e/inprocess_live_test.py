@@ -88,6 +88,8 @@ class LibraryTest(harness.LiveTest):
                 agent = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
                 self.assertTrue(wait_until(lambda: os.path.exists(path), 30))
                 with start(path) as target:
+                    # Children of the program do not wait there.
+                    self.assertTrue(wait_until(lambda: not os.path.exists(path), 30))
                     target.signal(signal.SIGHUP)
                     truth = truth_of(target)
                     agent.send_signal(signal.SIGINT)
@@ -96,7 +98,6 @@ class LibraryTest(harness.LiveTest):
                     self.assertEqual(threads_of_library(target.host_pid), 0)
                 out.seek(0)
                 events = [json.loads(line) for line in out]
-            self.assertFalse(os.path.exists(path))
         self.assertNotIn("note", said)
         self.assertEqual({event["pid"] for event in events}, {target.host_pid})
         return truth, [event for event in events if truth["begin_ns"] <= event["time_ns"] <= truth["end_ns"]]

@@ -1,12 +1,8 @@
 #include "pipeline/library_watch.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <climits>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -14,6 +10,7 @@
 #include "clr/diagnostics_client.h"
 #include "clr/inprocess/library_place.h"
 #include "clr/inprocess/library_session.h"
+#include "clr/inprocess/library_socket.h"
 #include "clr/inprocess/shared_ring.h"
 #include "clr/target_environment.h"
 #include "formats/inprocess/record_order.h"
@@ -54,22 +51,6 @@ absl::StatusOr<LibraryPlace> PlaceFor(uint32_t pid, const TargetFiles& files) {
                   "--with-library");
 }
 
-absl::StatusOr<UniqueFd> ListenAt(const std::string& path) {
-  sockaddr_un address{};
-  if (path.size() >= sizeof address.sun_path) {
-    return WithHint(absl::InvalidArgumentError(absl::StrCat(path, " is too long for a socket")),
-                    "choose a shorter one");
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!listener.valid() || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(listener.get(), 1) != 0) {
-    return WithHint(ErrnoError(errno, path), "choose a path where nothing is yet");
-  }
-  return listener;
-}
-
 absl::StatusOr<LibrarySession> Attach(const LibraryWatchOptions& options, const TargetIdentity& target,
                                       const TargetFiles& files, SharedRing ring) {
   absl::StatusOr<UniqueFd> connected = ConnectToRuntime(kProcRoot, target, files);
@@ -89,9 +70,9 @@ absl::Status GiveRightsUp() {
 
 absl::StatusOr<LibrarySession> Begin(const LibraryWatchOptions& options, SharedRing ring) {
   if (!options.socket.empty()) {
-    ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(options.socket));
+    ASSIGN_OR_RETURN(LibrarySocket socket, LibrarySocket::Listen(options.socket));
     RETURN_IF_ERROR(GiveRightsUp());
-    return LibrarySession::Await(std::move(listener), options.kinds, std::move(ring));
+    return LibrarySession::Await(std::move(socket), options.kinds, std::move(ring));
   }
   const TargetFiles files(kProcRoot, options.pid, nullptr, options.files);
   ASSIGN_OR_RETURN(const TargetIdentity target, IdentityOfTarget(options.pid, files));
@@ -139,7 +120,6 @@ absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& optio
   ASSIGN_OR_RETURN(LibrarySession session, Begin(options, std::move(ring)));
   RecordOrder order(std::move(receiver));
   Run(session, order, stop, options.duration_ns, began);
-  if (!options.socket.empty()) unlink(options.socket.c_str());
   if (!session.status().ok()) return ExplainDiagnostics(session.status(), session.tgid());
   return LibraryWatchResult{session.lost(), session.left_out(), session.stayed()};
 }

@@ -56,15 +56,15 @@ absl::StatusOr<LibrarySession> LibrarySession::Start(UniqueFd connected, uint32_
   return session;
 }
 
-absl::StatusOr<LibrarySession> LibrarySession::Await(UniqueFd listener, uint64_t kinds, SharedRing ring) {
+absl::StatusOr<LibrarySession> LibrarySession::Await(LibrarySocket socket, uint64_t kinds, SharedRing ring) {
   ASSIGN_OR_RETURN(InprocessRingReader reader, InprocessRingReader::Create(ring.memory()));
   LibrarySession session(kinds, std::move(ring), std::move(reader));
-  session.listener_ = std::move(listener);
+  session.socket_.emplace(std::move(socket));
   return session;
 }
 
 void LibrarySession::Accept() {
-  const int listener = place_.has_value() ? place_->listener().get() : listener_.get();
+  const int listener = place_.has_value() ? place_->listener().get() : socket_->listener().get();
   UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!connection.valid()) return;
   ucred peer{};
@@ -74,6 +74,7 @@ void LibrarySession::Accept() {
   if (stranger || !HandOver(connection.get()).ok()) return;
   library_ = std::move(connection);
   tgid_ = static_cast<uint32_t>(peer.pid);
+  if (socket_.has_value()) socket_->Close();
 }
 
 absl::Status LibrarySession::HandOver(int connection) const {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "clr/diagnostics_client.h"
 #include "clr/inprocess/library_place.h"
+#include "clr/inprocess/library_socket.h"
 #include "clr/inprocess/shared_ring.h"
 #include "formats/inprocess/ring_reader.h"
 #include "os/clock.h"
@@ -33,9 +34,10 @@ class LibrarySession {
   static absl::StatusOr<LibrarySession> Start(UniqueFd connected, uint32_t tgid, uint64_t kinds, LibraryPlace place,
                                               SharedRing ring, MonotonicTime now);
 
-  // Waits at `listener` for a program that is started with the library; of this program's user, or of any user where
-  // this is root's.
-  static absl::StatusOr<LibrarySession> Await(UniqueFd listener, uint64_t kinds, SharedRing ring);
+  // Waits at `socket` for a program that is started with the library; of this program's user, or of any user where
+  // this is root's. The socket is closed once one has come: the library of others, such as those that this one starts,
+  // does not wait for an agent that has no ring for it.
+  static absl::StatusOr<LibrarySession> Await(LibrarySocket socket, uint64_t kinds, SharedRing ring);
 
   // Does what is possible now. True once the session is over: status() says how.
   bool Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecord)> take);
@@ -74,7 +76,7 @@ class LibrarySession {
 
   std::optional<DiagnosticsExchange> attach_;
   std::optional<LibraryPlace> place_;
-  UniqueFd listener_;  // where there is no place_
+  std::optional<LibrarySocket> socket_;  // where there is no place_
   uint32_t tgid_ = 0;
   uint64_t kinds_;
   SharedRing ring_;
