@@ -1,6 +1,6 @@
-// Properties, whatever the target writes into the ring: a step takes no more records than it may. It gives back what it
-// took and nothing else. Texts have at most the length of their records. A ring that the writer has filled comes out
-// whole.
+// Properties, whatever the target writes into the ring: a step takes no more records and bytes than it may. It gives
+// back what it took and nothing else. Texts have at most the length of their records. A ring that the writer has filled
+// comes out whole.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -39,7 +39,7 @@ void Hostile(std::span<const std::byte> bytes) {
       Require(record.map.size() <= kMaxInprocessRecordBytes / sizeof(InprocessMapEntry));
       for (const LibraryField& field : LibraryFields(record)) Require(field.name != nullptr);
     });
-    Require(records <= kMost && reader->taken_bytes() - before <= kMost * kMinInprocessCapacity);
+    Require(records <= kMost && reader->taken_bytes() - before <= kMinInprocessCapacity + kMaxInprocessRecordBytes);
     Require(reader->taken_bytes() % 8 == 0);
     if (!status.ok()) return;
   }

@@ -4,15 +4,40 @@
 #include <iterator>
 
 namespace clrsampler {
+namespace {
+
+size_t BytesOf(const LibraryRecord& record) {
+  return sizeof record + record.texts[0].size() + record.texts[1].size() +
+         record.map.size() * sizeof(InprocessMapEntry);
+}
+
+}  // namespace
+
+void RecordOrder::Add(LibraryRecord record) {
+  held_bytes_ += BytesOf(record);
+  held_.push_back(std::move(record));
+  if (held_bytes_ <= kMostHeldBytes) return;
+  Sort();
+  size_t bytes = 0, older = 0;
+  while (bytes < kMostHeldBytes / 2) bytes += BytesOf(held_[older++]);
+  GiveFirst(older);
+}
+
+void RecordOrder::Sort() {
+  std::stable_sort(held_.begin(), held_.end(),
+                   [](const LibraryRecord& a, const LibraryRecord& b) { return a.time_ns < b.time_ns; });
+}
 
 void RecordOrder::GiveFirst(size_t count) {
-  for (size_t i = 0; i < count; ++i) receiver_(held_[i]);
+  for (size_t i = 0; i < count; ++i) {
+    held_bytes_ -= BytesOf(held_[i]);
+    receiver_(held_[i]);
+  }
   held_.erase(held_.begin(), held_.begin() + static_cast<ptrdiff_t>(count));
 }
 
 void RecordOrder::GiveOut(uint64_t now_ns) {
-  std::stable_sort(held_.begin(), held_.end(),
-                   [](const LibraryRecord& a, const LibraryRecord& b) { return a.time_ns < b.time_ns; });
+  Sort();
   const auto is_held = [&](const LibraryRecord& record) {
     // `now_ns` was before the ring was emptied.
     return (record.time_ns <= now_ns ? now_ns - record.time_ns : record.time_ns - now_ns) < kHoldNs;
@@ -21,14 +46,11 @@ void RecordOrder::GiveOut(uint64_t now_ns) {
   const auto first_future = std::find_if_not(first_held, held_.end(), is_held);
   // Those of a far future go before those that are held.
   std::rotate(first_held, first_future, held_.end());
-  const size_t held = static_cast<size_t>(std::distance(first_held, first_future));
-  const size_t ready = held_.size() - held;
-  GiveFirst(std::max(ready, held_.size() > kMostHeld ? held_.size() - kMostHeld : 0));
+  GiveFirst(held_.size() - static_cast<size_t>(std::distance(first_held, first_future)));
 }
 
 void RecordOrder::Finish() {
-  std::stable_sort(held_.begin(), held_.end(),
-                   [](const LibraryRecord& a, const LibraryRecord& b) { return a.time_ns < b.time_ns; });
+  Sort();
   GiveFirst(held_.size());
 }
 

@@ -19,12 +19,12 @@ class RecordOrder {
   // A thread that is interrupted between its look at the clock and its write is late; one by more than this comes
   // behind newer ones.
   static constexpr uint64_t kHoldNs = 50'000'000;
-  // Beyond, the oldest go on at once.
-  static constexpr size_t kMostHeld = 64 * 1024;
+  // Where they take more memory, the older half goes on at once. A record takes 144 bytes and its texts.
+  static constexpr size_t kMostHeldBytes = 32 << 20;
 
   explicit RecordOrder(Receiver receiver) : receiver_(std::move(receiver)) {}
 
-  void Add(LibraryRecord record) { held_.push_back(std::move(record)); }
+  void Add(LibraryRecord record);
   // Gives out what is older than kHoldNs. A time in the far future is as good as none, and does not
   // stay.
   void GiveOut(uint64_t now_ns);
@@ -32,10 +32,12 @@ class RecordOrder {
   void Finish();
 
  private:
+  void Sort();
   void GiveFirst(size_t count);
 
   Receiver receiver_;
   std::vector<LibraryRecord> held_;
+  size_t held_bytes_ = 0;
 };
 
 }  // namespace clrsampler

@@ -88,7 +88,9 @@ absl::StatusOr<size_t> InprocessRingReader::SizeOfNext(uint64_t word) const {
   const size_t to_end = capacity_ - (taken_ & (capacity_ - 1));
   const size_t bytes = SizeOf(word);
   const bool padding = KindOf(word) == static_cast<uint32_t>(InprocessKind::kPadding);
-  if (padding ? bytes == to_end : bytes % kWordBytes == 0 && bytes >= sizeof(InprocessRecord) && bytes <= to_end) {
+  // Padding stands where a record did not fit.
+  if (padding ? bytes == to_end && bytes < kMaxInprocessRecordBytes
+              : bytes % kWordBytes == 0 && bytes >= sizeof(InprocessRecord) && bytes <= to_end) {
     return bytes;
   }
   return absl::DataLossError(absl::StrCat("a record of ", bytes, " bytes, ", to_end, " before the end of the ring"));
@@ -109,7 +111,9 @@ void InprocessRingReader::GiveBack(size_t place, size_t bytes) {
 }
 
 absl::Status InprocessRingReader::Drain(size_t most, absl::FunctionRef<void(LibraryRecord)> take) {
-  for (size_t count = 0; count < most; ++count) {
+  // A target may write as fast as this reads.
+  const uint64_t end = taken_ + capacity_;
+  for (size_t count = 0; count < most && taken_ < end; ++count) {
     const size_t place = kInprocessHeaderBytes + (taken_ & (capacity_ - 1));
     const uint64_t word = WordAt(memory_, place).load(std::memory_order_acquire);
     if (word == 0) return absl::OkStatus();

@@ -38,7 +38,8 @@ class InprocessRingReader {
   // capacity. It is made into an empty ring here. InvalidArgument: no such capacity, or memory that is not aligned.
   static absl::StatusOr<InprocessRingReader> Create(std::span<std::byte> memory);
 
-  // Takes out what is there, at most `most` records. DataLoss is final: something else than the library writes there.
+  // Takes out what is there, at most `most` records, and at most the ring's capacity with one record. DataLoss is
+  // final: something else than the library writes there.
   absl::Status Drain(size_t most, absl::FunctionRef<void(LibraryRecord)> take);
 
   // Records that the library had no room for, as the target says.

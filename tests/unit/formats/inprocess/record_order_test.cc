@@ -52,10 +52,32 @@ TEST_F(RecordOrderTest, TimesInTheFutureDoNotStay) {
   EXPECT_EQ(times_.size(), 2u);
 }
 
-TEST_F(RecordOrderTest, ThereIsALimitToWaiting) {
-  for (size_t i = 0; i < RecordOrder::kMostHeld + 3; ++i) Add(kNow - 1);
+TEST_F(RecordOrderTest, ThereIsALimitToTheMemoryOfThoseThatWait) {
+  constexpr size_t kTextBytes = 1 << 20;
+  for (size_t i = 0; i < RecordOrder::kMostHeldBytes / kTextBytes; ++i) {
+    EXPECT_TRUE(times_.empty()) << i;
+    LibraryRecord record;
+    record.time_ns = kNow - i;
+    record.texts[0].assign(kTextBytes, 'x');
+    order_.Add(std::move(record));
+  }
+  // The texts fill the room, and the records themselves are too much.
+  ASSERT_EQ(times_.size(), RecordOrder::kMostHeldBytes / kTextBytes / 2);
+  EXPECT_EQ(times_.front(), kNow - (RecordOrder::kMostHeldBytes / kTextBytes - 1)) << "the oldest go first";
   order_.GiveOut(kNow);
-  EXPECT_EQ(times_.size(), 3u);
+  EXPECT_EQ(times_.size(), RecordOrder::kMostHeldBytes / kTextBytes / 2) << "the others wait";
+  order_.Finish();
+  EXPECT_EQ(times_.back(), kNow);
+}
+
+TEST_F(RecordOrderTest, MapsCountToo) {
+  for (size_t i = 0; i < 100'000 && times_.empty(); ++i) {
+    LibraryRecord record;
+    record.time_ns = kNow;
+    record.map.resize(kMaxInprocessMapEntries);
+    order_.Add(std::move(record));
+  }
+  EXPECT_FALSE(times_.empty());
 }
 
 }  // namespace

@@ -183,6 +183,22 @@ TEST_F(RingTest, WhatTheTargetDoesToTheHeaderChangesNothing) {
   EXPECT_EQ(Drain().size(), 1u);
   EXPECT_EQ(header->returned, kShortest);
 }
+  memory_.word(0) = kMinInprocessCapacity;  // padding where the longest record would have fitted
+  EXPECT_TRUE(Drain().empty());
+  EXPECT_TRUE(absl::IsDataLoss(status_));
+}
+
+TEST_F(RingTest, ATargetThatWritesAsFastAsTheAgentReadsDoesNotHoldIt) {
+  const std::u16string text(kMaxInprocessTextUnits, u'x');
+  writer_.Write(Message(0, text));
+  size_t records = 0;
+  status_ = reader_.Drain(10'000, [&](LibraryRecord) {
+    ++records;
+    for (int i = 0; i < 2; ++i) writer_.Write(Message(records, text));
+  });
+  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_GE(reader_.taken_bytes(), kMinInprocessCapacity);
+  EXPECT_LE(reader_.taken_bytes(), kMinInprocessCapacity + kMaxInprocessRecordBytes);
 
 TEST(InprocessRingTest, OnlySizesOfARingMakeOne) {
   RingMemory memory;
