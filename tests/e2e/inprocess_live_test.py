@@ -82,6 +82,7 @@ class LibraryTest(harness.LiveTest):
     def from_the_start(self, start, kinds=()):
         """(truth, events in its time) of a program that is started with the library."""
         with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
             path = os.path.join(folder, "agent")
             command = [harness.AGENT, "events", "--with-library", "--library-socket", path, "--format", "json", "--buffer", "256", *kinds]
             with open(os.path.join(folder, "out"), "w+") as out:
@@ -364,6 +365,18 @@ class PlacesTest(LibraryTest):
         self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in during), truth["exceptions"])
         # The runtime's own count, but for what threads have at hand.
         self.assert_within(abs(sum(event["bytes"] for event in objects) - truth["allocated"]) / truth["allocated"], 0.02, "allocated bytes")
+
+    def test_roots_agent_and_another_users_program_from_its_start(self):
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+        command, env = runtimes.command(version, "events", "--seconds", "60", "--count", "20", "--threads", "4", "--megabytes", "1")
+
+        def start(path):
+            # Nobody may not read the folder of the build everywhere.
+            library = shutil.copy(LIBRARY, os.path.dirname(path))
+            return harness.Target([*AS_NOBODY, *command], env={**env, **library_agent.environment(library, path)})
+        truth, during = self.from_the_start(start, ("--kind", "ExceptionThrown"))
+        self.assertEqual(len(during), truth["exceptions"])
 
     def test_without_an_agent_a_program_runs_as_ever(self):
         version = runtimes.PACKED_VERSIONS[-1]

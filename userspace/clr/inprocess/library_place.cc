@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "os/file_io.h"
+#include "os/without_umask.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -27,18 +28,6 @@ constexpr char kSocketName[] = "agent";
 constexpr const char* kUsualFolders[] = {"/tmp", "/dev/shm", "/var/tmp"};
 // Others read and enter, and change nothing. Everybody may connect to a socket. The peer's identity is checked there.
 constexpr mode_t kFolderMode = 0755, kFileMode = 0644;
-
-// Modes are right from the beginning, without the umask: a name may have changed hands before a chmod of it.
-class WithoutUmask {
- public:
-  WithoutUmask() : before_(umask(0)) {}
-  ~WithoutUmask() { umask(before_); }
-  WithoutUmask(const WithoutUmask&) = delete;
-  WithoutUmask& operator=(const WithoutUmask&) = delete;
-
- private:
-  mode_t before_;
-};
 
 bool MayBeSaid(absl::string_view path) {
   for (const char c : path) {

@@ -13,7 +13,7 @@ namespace clrsampler {
 
 class LibrarySocket {
  public:
-  // An error has a hint. It is one if anything is at the path.
+  // An error has a hint. It is one if anything is at the path. Any user may connect to a socket of root.
   static absl::StatusOr<LibrarySocket> Listen(std::string path);
   LibrarySocket(LibrarySocket&& other) noexcept
       : path_(std::exchange(other.path_, std::string())), listener_(std::move(other.listener_)) {}

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -98,6 +99,15 @@ TEST_F(LibrarySocketTest, NothingIsLeftWhereNoProgramCame) {
   EXPECT_TRUE(session_->over());
   session_.reset();
   EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST_F(LibrarySocketTest, EveryUserReachesRootsAgent) {
+  const mode_t before = umask(027);
+  Await();
+  umask(before);
+  struct stat status {};
+  ASSERT_EQ(stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, geteuid() == 0 ? 0777u : 0750u);
 }
 
 TEST_F(LibrarySocketTest, WhatIsThereIsNotReplaced) {
