@@ -233,6 +233,19 @@ class AllocationsTest(harness.LiveTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("hint: leave --hook-budget out", done.stderr)
 
+    def test_allocs_are_told_where_the_end_of_the_stream_does_not_come(self):
+        with Program(NEWEST, 50) as program:
+            watch = Recording("allocs", "--pid", str(program.pid), "--json", "--source", "eventpipe")
+            program.allocate(1)
+            os.kill(program.pid, signal.SIGSTOP)
+            watch.process.send_signal(signal.SIGINT)
+            out, _ = watch.process.communicate(timeout=60)
+            os.kill(program.pid, signal.SIGCONT)
+        self.assertEqual(watch.process.returncode, 1)
+        self.assertIn("did not end its stream of events in time", watch.said().decode())
+        # The events of its last tenth of a second are still in the process.
+        self.assertIn("Allocations.Order", {row["name"] for row in json.loads(out)["types"]})
+
     def test_a_collector_in_a_library_of_its_own(self):
         versions = [version for version in VERSIONS if not version.startswith("11.")]
         for version in versions if runtimes.MATRIX else (versions[0], versions[-1]):

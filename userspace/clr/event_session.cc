@@ -63,21 +63,25 @@ void EventSession::Stop(MonotonicTime now) {
   stopping_ = true;
   if (!began()) return;
   end_by_ = {now.ns + kPatienceNs};
+  AskToStop();
+}
+
+void EventSession::AskToStop() {
   absl::StatusOr<UniqueFd> connected = connect_();
-  if (!connected.ok()) {
-    // Nothing is left to do but to close the stream, which ends the session as well.
-    End(connected.status());
-    return;
-  }
-  stop_.emplace(*std::move(connected), EncodeStopTracing(*session_), end_by_);
+  unasked_ = connected.status();
+  if (connected.ok()) stop_.emplace(*std::move(connected), EncodeStopTracing(*session_), end_by_);
 }
 
 bool EventSession::Step(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take) {
   if (over_) return true;
   if (!began() && !Begin(now, take)) return over_;
+  // Its server may have a full queue, or the process be about to exit.
+  if (stopping_ && !unasked_.ok()) AskToStop();
   // Its answer says nothing that the end of the stream does not say.
   if (stop_.has_value()) static_cast<void>(stop_->Step(now));
   if (over_ || Receive(take)) return true;
+  // Nothing is left to do but to close the stream, which ends the session as well.
+  if (now >= end_by_ && !unasked_.ok()) return End(unasked_);
   if (now >= end_by_) return End(absl::DeadlineExceededError("the runtime did not end its stream of events in time"));
   return false;
 }

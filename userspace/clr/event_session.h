@@ -42,7 +42,7 @@ class EventSession {
   bool Step(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take);
   static constexpr size_t kStepBytes = 1 << 20;
 
-  // Asks the runtime to end. Step goes on until the last event is there.
+  // Asks the runtime to end. Step goes on until the last event is there, and asks again where nobody took the request.
   void Stop(MonotonicTime now);
   // Ends at once, for a stream that can't be read any further.
   void Abandon(absl::Status status) { End(std::move(status)); }
@@ -56,6 +56,7 @@ class EventSession {
 
   // Ok: the runtime has closed the stream. DeadlineExceeded: it did not answer, or did not end. Unavailable: it closed
   // the connection without a reply, or reading failed. FailedPrecondition: it refused. DataLoss: it spoke nonsense.
+  // Those of `connect`: it could not be asked to end.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -63,6 +64,7 @@ class EventSession {
 
   absl::Status Ask(DiagnosticsCommand command, MonotonicTime now);
 
+  void AskToStop();
   bool Begin(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take);
   bool Receive(absl::FunctionRef<void(std::span<const std::byte>)> take);
   bool End(absl::Status status);
@@ -75,6 +77,7 @@ class EventSession {
   UniqueFd stream_;
   std::optional<DiagnosticsExchange> stop_;
   bool stopping_ = false;
+  absl::Status unasked_;  // why the runtime could not be asked to end
   MonotonicTime end_by_ = MonotonicTime::Max();
   bool over_ = false;
   absl::Status status_;

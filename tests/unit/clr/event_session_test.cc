@@ -178,14 +178,43 @@ TEST_F(EventSessionTest, AStreamThatCantBeReadIsAbandoned) {
   EXPECT_EQ(send(connections_[0].get(), "x", 1, MSG_NOSIGNAL), -1) << "the runtime sees it";
 }
 
-TEST_F(EventSessionTest, WhereNobodyTakesTheRequestTheStreamIsClosed) {
+TEST_F(EventSessionTest, WhereNobodyTakesTheRequestTheStreamIsReadOnAndClosedAtTheDeadline) {
   Send(0, Session(1));
   EXPECT_FALSE(Step());
   refuses_ = true;
   session_->Stop(kSessionNow);
-  EXPECT_TRUE(Step());
+  Send(0, "more");
+  EXPECT_FALSE(Step({kTooLate.ns - 1}));
+  EXPECT_EQ(taken_, "more");
+  EXPECT_TRUE(Step(kTooLate));
   EXPECT_TRUE(absl::IsUnavailable(session_->status()));
   EXPECT_EQ(send(connections_[0].get(), "x", 1, MSG_NOSIGNAL), -1);
+}
+
+TEST_F(EventSessionTest, AProcessThatExitsInsteadOfTakingTheRequestEndsTheStream) {
+  Send(0, Session(1));
+  EXPECT_FALSE(Step());
+  refuses_ = true;
+  session_->Stop(kSessionNow);
+  Send(0, "last");
+  connections_[0].reset();
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(session_->status().ok()) << session_->status();
+  EXPECT_EQ(taken_, "last");
+}
+
+TEST_F(EventSessionTest, AFullQueueIsAskedAgain) {
+  Send(0, Session(5));
+  EXPECT_FALSE(Step());
+  refuses_ = true;
+  session_->Stop(kSessionNow);
+  EXPECT_FALSE(Step());
+  refuses_ = false;
+  EXPECT_FALSE(Step());
+  ASSERT_EQ(connections_.size(), 2u);
+  EXPECT_EQ(Received(1), EncodeStopTracing(5));
+  EXPECT_FALSE(Step());
+  EXPECT_EQ(connections_.size(), 2u) << "one request is enough";
 }
 
 TEST_F(EventSessionTest, AFloodIsTakenInSteps) {
