@@ -47,9 +47,9 @@ Hresult ProfilerDetachSucceeded(void*) {
   return kOk;
 }
 
-// The process ends. The runtime's interface may not be called any more. Mapped memory goes with the process.
+// Mapped memory goes with the process.
 Hresult Shutdown(void*) {
-  TheSession().Mute();
+  TheSession().Shut();
   return kOk;
 }
 

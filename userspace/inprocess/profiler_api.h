@@ -23,6 +23,9 @@ inline constexpr Hresult kNoAggregation = static_cast<Hresult>(0x80040110);
 inline constexpr Hresult kClassNotAvailable = static_cast<Hresult>(0x80040111);
 // CORPROF_E_PROFILER_CANCEL_ACTIVATION: the runtime goes on without the profiler, and reports no error of its own.
 inline constexpr Hresult kCancelActivation = static_cast<Hresult>(0x80131375);
+// CORPROF_E_RUNTIME_UNINITIALIZED, CORPROF_E_PROFILER_NOT_YET_INITIALIZED: the answer is another one soon.
+inline constexpr Hresult kRuntimeStarts = static_cast<Hresult>(0x80131371);
+inline constexpr Hresult kProfilerStarts = static_cast<Hresult>(0x80131373);
 inline constexpr Hresult kIsArray = static_cast<Hresult>(0x80131365);  // CORPROF_E_CLASSID_IS_ARRAY
 
 constexpr bool Succeeded(Hresult result) { return result >= 0; }

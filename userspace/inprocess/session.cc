@@ -21,6 +21,9 @@ namespace {
 constexpr time_t kPatienceSeconds = 5;
 // How soon the runtime looks whether all calls have returned; it takes 300 ms at least.
 constexpr uint32_t kDetachMs = 300;
+// How often a runtime is asked that is still starting, every 100 ms. The start of a program takes less than 30 s.
+constexpr int kMaxDetachTries = 300;
+constexpr timespec kBetweenTries{0, 100'000'000};
 
 // The socket lies beside the library itself. Anybody who could put another socket there could have put another library
 // there.
@@ -72,6 +75,8 @@ Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_s
   socket_ = ConnectTo(path, length);
   Hresult result = socket_ < 0 ? kFailed : TakeRing();
   if (result == kOk) {
+    // Before the thread is there, which mutes the session when the agent has gone.
+    kinds_.store(config_.kinds, std::memory_order_relaxed);
     const uint32_t low = at_start ? config_.events_low : config_.events_low & kAllowedAfterAttachLow;
     const uint32_t high = at_start ? config_.events_high : config_.events_high & kAllowedAfterAttachHigh;
     result = CallSlot(info_, kSetEventMask2, low, high);
@@ -81,7 +86,6 @@ Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_s
     Discard();
     return result;
   }
-  kinds_.store(config_.kinds, std::memory_order_relaxed);
   return kOk;
 }
 
@@ -129,8 +133,19 @@ void* Session::Watch(void* session) {
   self->Mute();
   CallSlot(self->info_, kSetEventMask2, self->config_.events_low & kImmutableLow, uint32_t{0});
   // Where this is refused, because the program ends or a flag is immutable, the library stays and is silent.
-  if (!Succeeded(CallSlot(self->info_, kRequestProfilerDetach, kDetachMs))) shutdown(self->socket_, SHUT_RDWR);
+  if (!self->Detach()) shutdown(self->socket_, SHUT_RDWR);
   return nullptr;
+}
+
+bool Session::Detach() {
+  // An agent may die right after it has handed over the ring. Then the runtime is still making this the active
+  // profiler.
+  for (int tries = 0; tries < kMaxDetachTries && !shut_.load(std::memory_order_relaxed); ++tries) {
+    const Hresult result = CallSlot(info_, kRequestProfilerDetach, kDetachMs);
+    if (result != kRuntimeStarts && result != kProfilerStarts) return Succeeded(result);
+    nanosleep(&kBetweenTries, nullptr);
+  }
+  return false;
 }
 
 void Session::Send(InprocessMessage& message) {

@@ -27,6 +27,11 @@ class Session {
   void End();
   // Nothing is sent from now on.
   void Mute() { kinds_.store(0, std::memory_order_relaxed); }
+  // The process ends: the runtime may not be called any more.
+  void Shut() {
+    Mute();
+    shut_.store(true, std::memory_order_relaxed);
+  }
 
   // Any thread.
   bool Wants(InprocessKind kind) const {
@@ -43,6 +48,8 @@ class Session {
   bool MapRing(int memory);
   bool StartThread();
   static void* Watch(void* session);
+  // Has the runtime unload the library. False: it refuses.
+  bool Detach();
   void Discard();
 
   void* info_ = nullptr;
@@ -51,6 +58,7 @@ class Session {
   InprocessConfig config_{};
   InprocessRingWriter ring_;
   std::atomic<uint64_t> kinds_{0};
+  std::atomic<bool> shut_{false};
   pthread_t thread_{};
   bool has_thread_ = false;
 };

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "library_host.h"
+
+namespace clrsampler {
+namespace {
+
+constexpr auto kKinds = InprocessKindBit(InprocessKind::kThreadCreated);
+// CORPROF_E_RUNTIME_UNINITIALIZED and CORPROF_E_PROFILER_NOT_YET_INITIALIZED, as the runtime's headers have them.
+constexpr auto kRuntimeIsStarting = static_cast<Hresult>(0x80131371);
+constexpr auto kProfilerIsStarting = static_cast<Hresult>(0x80131373);
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() { g_session_host = &host_; }
+  // So many requests to be unloaded; false: not in 20 s.
+  bool WaitForRequests(int count) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (host_.detach_requests < count && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return host_.detach_requests >= count;
+  }
+  static inline LibraryHost* g_session_host = nullptr;
+
+  LibraryHost host_;
+};
+
+TEST_F(SessionTest, ItIsReadyBeforeTheRuntimeTellsIt) {
+  host_.on_mask = [] { g_session_host->Call(kThreadCreated, RuntimeId{5}); };
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  const std::vector<LibraryRecord> records = host_.Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].values[0], 5u);
+}
+
+TEST_F(SessionTest, WithoutAnAgentItIsSilentAndAsksToBeUnloaded) {
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  host_.Call(kThreadCreated, RuntimeId{5});
+  host_.CloseAgent();
+  ASSERT_TRUE(WaitForRequests(1));
+  host_.Call(kThreadCreated, RuntimeId{6});
+  EXPECT_EQ(host_.Records().size(), 1u);
+  host_.Call(kProfilerDetachSucceeded);
+  EXPECT_EQ(host_.detach_requests, 1);
+}
+
+TEST_F(SessionTest, ARuntimeThatIsStartingIsAskedAgain) {
+  for (const Hresult answer : {kRuntimeIsStarting, kProfilerIsStarting}) {
+    host_.detach_requests = 0;
+    host_.detach_answer = answer;
+    ASSERT_EQ(host_.Attach(kKinds), kOk);
+    host_.CloseAgent();
+    ASSERT_TRUE(WaitForRequests(3));
+    host_.detach_answer = kOk;
+    host_.Call(kProfilerDetachSucceeded);
+    EXPECT_GE(host_.detach_requests, 4);
+  }
+}
+
+TEST_F(SessionTest, ARefusalIsFinal) {
+  host_.detach_answer = kFailed;
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  host_.CloseAgent();
+  host_.Call(kProfilerDetachSucceeded);
+  EXPECT_EQ(host_.detach_requests, 1);
+}
+
+TEST_F(SessionTest, NobodyIsAskedOnceTheProcessEnds) {
+  host_.detach_answer = kRuntimeIsStarting;
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  host_.CloseAgent();
+  ASSERT_TRUE(WaitForRequests(1));
+  host_.Call(kShutdown);
+  const int before = host_.detach_requests;
+  host_.Call(kProfilerDetachSucceeded);  // waits for the library's thread
+  EXPECT_LE(host_.detach_requests, before + 1) << "one call may have been under way";
+}
+
+}  // namespace
+}  // namespace clrsampler
