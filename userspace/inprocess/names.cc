@@ -5,10 +5,14 @@
 namespace clrsampler {
 namespace {
 
-// Longer names are cut, and types that are nested deeper lose their outer ones.
+// Longer names of types and methods are cut, and types that are nested deeper lose their outer ones.
 constexpr uint32_t kNameUnits = 256;
 constexpr int kMaxNesting = 8;
-constexpr int kMaxArrayRanks = 4;
+// An array of arrays of more levels has no name.
+constexpr int kMaxArrays = 8;
+constexpr uint32_t kMaxRank = 32;  // of the runtime (ECMA-335 I.8.9.1)
+// As long as paths may be. The longest name that is asked for.
+constexpr uint32_t kLongNameUnits = 4096;
 constexpr uint32_t kVisibilityMask = 0x7;  // of a type's attributes (ECMA-335 II.23.1.15); 2 and more are nested
 constexpr uint32_t kFirstNested = 2;
 
@@ -112,6 +116,34 @@ const char* PrimitiveName(uint32_t element) {
   }
 }
 
+// The part of a long name that says more.
+enum class Keep : uint8_t { kBegin, kEnd };
+
+void AppendCut(const char16_t* units, size_t count, Keep keep, NameBuffer& name) {
+  if (count <= kMaxInprocessTextUnits) return name.Append(units, count);
+  constexpr char16_t kCut = u'\u2026';
+  constexpr size_t kRoom = kMaxInprocessTextUnits - 1;
+  if (keep == Keep::kEnd) name.Append(&kCut, 1);
+  name.Append(keep == Keep::kEnd ? units + count - kRoom : units, kRoom);
+  if (keep == Keep::kBegin) name.Append(&kCut, 1);
+}
+
+// Asks for a name with room for so many units, the closing NUL among them. How many it takes: the runtime gives it
+// whole or not at all. Not inlined, so that only long names take a long buffer's room on the stack.
+template <uint32_t kUnits, typename Ask>
+[[gnu::noinline]] uint32_t AppendWhole(Ask& ask, Keep keep, NameBuffer& name) {
+  char16_t units[kUnits];
+  uint32_t count = 0;
+  const bool given = Succeeded(ask(kUnits, &count, units));
+  if (given && count > 0 && count <= kUnits) AppendCut(units, count - 1, keep, name);
+  return count;
+}
+
+template <typename Ask>
+void AppendShortOrLong(Ask ask, Keep keep, NameBuffer& name) {
+  if (AppendWhole<kNameUnits>(ask, keep, name) > kNameUnits) AppendWhole<kLongNameUnits>(ask, keep, name);
+}
+
 }  // namespace
 
 void NameBuffer::Append(const char16_t* units, size_t count) {
@@ -138,18 +170,28 @@ void NameFunction(void* info, RuntimeId function, FunctionName& name) {
 }
 
 void NameDynamicFunction(void* info, RuntimeId function, FunctionName& name) {
-  char16_t units[kNameUnits];
-  uint32_t count = 0, signature_bytes = 0;
-  const void* signature = nullptr;
-  if (Succeeded(CallSlot(info, kGetDynamicFunctionInfo, function, &name.module, &signature, &signature_bytes,
-                         kNameUnits, &count, units))) {
-    name.method.Append(units, UnitsOfName(count));
-  }
+  const auto ask = [&](uint32_t room, uint32_t* count, char16_t* units) {
+    const void* signature = nullptr;
+    uint32_t signature_bytes = 0;
+    return CallSlot(info, kGetDynamicFunctionInfo, function, &name.module, &signature, &signature_bytes, room, count,
+                    units);
+  };
+  AppendShortOrLong(ask, Keep::kBegin, name.method);
+}
+
+void NameModule(void* info, RuntimeId module, NameBuffer& path, RuntimeId& assembly) {
+  const auto ask = [&](uint32_t room, uint32_t* count, char16_t* units) {
+    const void* base = nullptr;
+    uint32_t flags = 0;
+    return CallSlot(info, kGetModuleInfo2, module, &base, room, count, units, &assembly, &flags);
+  };
+  AppendShortOrLong(ask, Keep::kEnd, path);
 }
 
 void NameClass(void* info, RuntimeId type, NameBuffer& name) {
-  int ranks = 0;
-  for (; ranks <= kMaxArrayRanks; ++ranks) {
+  uint32_t ranks[kMaxArrays];  // from the outermost array on
+  int arrays = 0;
+  for (; arrays <= kMaxArrays; ++arrays) {
     RuntimeId module = 0, parent = 0;
     MetadataToken token = 0;
     uint32_t arguments = 0;
@@ -160,17 +202,23 @@ void NameClass(void* info, RuntimeId type, NameBuffer& name) {
       if (Succeeded(found) && metadata.valid()) metadata.NameType(token, name);
       break;
     }
-    uint32_t element = 0, rank = 0;
+    uint32_t element = 0;
     RuntimeId element_type = 0;
-    if (CallSlot(info, kIsArrayClass, type, &element, &element_type, &rank) != kOk) return;
+    if (arrays == kMaxArrays) return;
+    if (CallSlot(info, kIsArrayClass, type, &element, &element_type, &ranks[arrays]) != kOk) return;
     if (element_type == 0) {
       name.Append(PrimitiveName(element));
-      ++ranks;
+      ++arrays;
       break;
     }
     type = element_type;
   }
-  for (; ranks > 0; --ranks) name.Append("[]");
+  // In the order of the runtime and of our other names: an array of int[,] is System.Int32[,][].
+  while (arrays > 0) {
+    name.Append("[");
+    for (uint32_t rank = ranks[--arrays]; rank > 1 && rank <= kMaxRank; --rank) name.Append(",");
+    name.Append("]");
+  }
 }
 
 }  // namespace clrsampler

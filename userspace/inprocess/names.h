@@ -34,7 +34,9 @@ struct FunctionName {
 // `info` is an ICorProfilerInfo12. A part that can't be found out stays empty.
 void NameFunction(void* info, RuntimeId function, FunctionName& name);
 void NameDynamicFunction(void* info, RuntimeId function, FunctionName& name);
-// "System.Collections.Generic.List`1", "Shop.Order+Line", "System.Byte[]"
+// The file of a module; of one that is too long for a record the end, behind U+2026.
+void NameModule(void* info, RuntimeId module, NameBuffer& path, RuntimeId& assembly);
+// "System.Collections.Generic.List`1", "Shop.Order+Line", "System.Byte[,][]"
 void NameClass(void* info, RuntimeId type, NameBuffer& name);
 
 }  // namespace clrsampler

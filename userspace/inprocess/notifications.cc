@@ -44,17 +44,11 @@ uint16_t UnitsWithoutNul(uint32_t count) {
 
 void SendModule(InprocessKind kind, RuntimeId module, Hresult result) {
   if (!g_session.Wants(kind)) return;
-  char16_t path[kMaxInprocessTextUnits];
-  uint32_t count = 0, flags = 0;
-  const void* base = nullptr;
+  NameBuffer path;
   RuntimeId assembly = 0;
-  if (!Succeeded(CallSlot(g_session.info(), kGetModuleInfo2, module, &base,
-                          static_cast<uint32_t>(kMaxInprocessTextUnits), &count, path, &assembly, &flags))) {
-    count = 0;
-  }
-  InprocessMessage message{.kind = kind,
-                           .values = {module, static_cast<uint32_t>(result), assembly, 0},
-                           .texts = {{path, UnitsWithoutNul(count)}, {}}};
+  NameModule(g_session.info(), module, path, assembly);
+  InprocessMessage message{
+      .kind = kind, .values = {module, static_cast<uint32_t>(result), assembly, 0}, .texts = {path.text(), {}}};
   g_session.Send(message);
 }
 
