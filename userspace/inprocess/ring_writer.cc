@@ -31,7 +31,14 @@ bool InprocessRingWriter::Reserve(uint32_t bytes, uint64_t& position) {
     const uint64_t to_end = capacity_ - (at & (capacity_ - 1));
     const uint64_t padding = bytes > to_end ? to_end : 0;
     const uint64_t used = at - header_->returned.load(std::memory_order_acquire);
-    if (used > capacity_ || used + padding + bytes > capacity_) return false;
+    if (used > capacity_ || used + padding + bytes > capacity_) {
+      // The two are of different moments where this thread stood still between them: other records were written and
+      // given back meanwhile. If nothing was reserved since, there is no room.
+      const uint64_t now = header_->reserved.load(std::memory_order_relaxed);
+      if (now == at) return false;
+      at = now;
+      continue;
+    }
     if (!header_->reserved.compare_exchange_weak(at, at + padding + bytes, std::memory_order_relaxed)) continue;
     if (padding != 0) Publish(at, static_cast<uint32_t>(padding), InprocessKind::kPadding);
     position = at + padding;
