@@ -29,7 +29,8 @@ class Events:
     def __init__(self, pid, *arguments, agent=None, prefix=()):
         self.command = [*prefix, agent or harness.AGENT, "events", "--pid", str(pid), "--format", "json", *arguments]
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        self.process = subprocess.Popen(self.command, stdout=self.out, stderr=self.err, stdin=subprocess.DEVNULL)
+        # A group of its own in the session of this test, as a shell makes it: Ctrl-Z stops no others.
+        self.process = subprocess.Popen(self.command, stdout=self.out, stderr=self.err, stdin=subprocess.DEVNULL, process_group=0)
         deadline = time.monotonic() + 60
         while "watching process" not in self.said():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -154,6 +155,31 @@ class EventsLiveTest(harness.LiveTest):
             target.kill()
             watcher.finish(number=None)
             self.assertIn("note: the process ended before its last events had come", watcher.said())
+
+    def test_a_watcher_in_the_background_does_not_hold_up_the_end(self):
+        """Ctrl-Z goes to all processes of the command, and the program ends with more events than the socket holds."""
+        version = runtimes.PACKED_VERSIONS[-1]
+        self.need_runtime(version)
+
+        def group_of(pid):
+            for process in filter(str.isdigit, os.listdir("/proc")):
+                with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as f:
+                    state, _, group = f.read().rpartition(")")[2].split()[:3]
+                    if int(group) == pid:
+                        yield int(process), state
+
+        with program(version, count=30_000, megabytes=1) as target, Events(target.host_pid, "--kind", EXCEPTION_KINDS) as watcher:
+            os.killpg(watcher.process.pid, signal.SIGTSTP)
+            target.signal(signal.SIGHUP)
+            truth = truth_of(target)
+            states = dict(group_of(watcher.process.pid))
+            self.assertGreater(len(states), 1, "it has helpers")
+            self.assertNotIn("T", states.values())
+            target.signal(signal.SIGTERM)
+            target.truth(timeout=60)
+            events = watcher.finish(number=None)
+            lost = "lost" in watcher.said()
+        self.assertTrue(lost or sum(event["event"] == "ExceptionThrown" for event in events) == truth["exceptions"])
 
     def test_a_killed_watcher_leaves_no_session(self):
         """The runtime's thread that sends events ends with the session."""

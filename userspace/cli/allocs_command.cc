@@ -70,6 +70,7 @@ absl::StatusOr<EventWatchOptions> StreamOptions(const AllocsConfig& config, File
 }
 
 absl::Status RunByStream(const AllocsConfig& config) {
+  IgnoreStopsOfTerminal();
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   ASSIGN_OR_RETURN(EventWatchOptions watch, StreamOptions(config, files.get()));
   EventProfileOptions options;

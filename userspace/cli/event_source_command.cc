@@ -151,6 +151,7 @@ absl::Status CheckEventSource(const RecordConfig& config) {
 absl::Status RunEventSource(const RecordConfig& config) {
   // A reader that closes the pipe early (head) must not kill us before the summary.
   signal(SIGPIPE, SIG_IGN);
+  IgnoreStopsOfTerminal();
   ASSIGN_OR_RETURN(const std::vector<uint32_t> pids, ParsePids(config.pids));
   if (pids.size() != 1) return BadValue("--source eventpipe takes one process", "name it with --pid PID");
   ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));

@@ -101,6 +101,7 @@ void SayThatItWatches(const EventsConfig& config, uint32_t pid) {
 }
 
 absl::Status RunSession(const EventsConfig& config, uint64_t duration_ns, LineOutput& output) {
+  IgnoreStopsOfTerminal();
   const std::unique_ptr<FileBroker> files = FileBrokerOfCommand();
   EventWatchOptions options;
   options.files = files.get();

@@ -1,5 +1,7 @@
 #include "pipeline/event_watch.h"
 
+#include <signal.h>
+
 #include <optional>
 #include <utility>
 
@@ -55,6 +57,10 @@ void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64
 }
 
 }  // namespace
+
+void IgnoreStopsOfTerminal() {
+  for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) signal(number, SIG_IGN);
+}
 
 absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
                                              ClrEventStream::Receiver receiver) {

@@ -14,6 +14,10 @@
 
 namespace clrsampler {
 
+// Ctrl-Z has no effect from now on, in this process and in those that it makes. A runtime that exits waits, without a
+// limit, until its last events are taken: a watcher that the terminal has stopped would hold it up.
+void IgnoreStopsOfTerminal();
+
 struct EventWatchOptions {
   uint32_t pid = 0;
   std::vector<ClrEventKind> kinds;
