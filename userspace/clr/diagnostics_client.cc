@@ -14,7 +14,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "clr/target_environment.h"
 #include "formats/proc/environ_text.h"
 #include "formats/proc/stat_text.h"
 #include "os/clock.h"
@@ -62,9 +61,10 @@ std::optional<uint64_t> StartTicksOfLiving(absl::string_view proc_root, uint32_t
   return stat->start_ticks;
 }
 
-std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, const TargetIdentity& target) {
+std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, const TargetIdentity& target,
+                                                const TargetFiles& files) {
   std::vector<std::string> directories;
-  const std::string environment = ReadEnvironment(proc_root, target.tgid).value_or(std::string());
+  const std::string environment = files.ReadProc("environ", kMaxEnvironmentBytes).value_or(std::string());
   std::string temporary(EnvironmentValue(environment, "TMPDIR").value_or("/tmp"));
   while (temporary.size() > 1 && temporary.back() == '/') temporary.pop_back();
   if (!temporary.empty() && temporary[0] == '/') directories.push_back(std::move(temporary));
@@ -90,7 +90,7 @@ std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, con
 }
 
 bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files) {
-  const std::vector<std::string> paths = DiagnosticsSocketPaths(proc_root, target);
+  const std::vector<std::string> paths = DiagnosticsSocketPaths(proc_root, target, files);
   return std::any_of(paths.begin(), paths.end(),
                      [&](const std::string& path) { return files.LocateSocket(path).ok(); });
 }
@@ -98,7 +98,7 @@ bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& tar
 absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const TargetIdentity& target,
                                           const TargetFiles& files) {
   absl::Status reason = absl::NotFoundError(absl::StrCat("process ", target.tgid, " has no diagnostics socket"));
-  for (const std::string& path : DiagnosticsSocketPaths(proc_root, target)) {
+  for (const std::string& path : DiagnosticsSocketPaths(proc_root, target, files)) {
     absl::StatusOr<UniqueFd> located = files.LocateSocket(path);
     if (located.ok()) {
       if (absl::Status owned = CheckOwner(*located, files, path); !owned.ok()) located = std::move(owned);

@@ -39,7 +39,8 @@ struct TargetIdentity {
 std::optional<uint64_t> StartTicksOfLiving(absl::string_view proc_root, uint32_t tgid);
 
 // The paths, in the target's file system, at which its runtime may have put its socket; never more than a few.
-std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, const TargetIdentity& target);
+std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, const TargetIdentity& target,
+                                                const TargetFiles& files);
 
 // Whether a socket of that name is there; nothing is connected to.
 bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files);

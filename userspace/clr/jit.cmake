@@ -5,5 +5,5 @@ clrsampler_library(clr_jit
        clrsampler_symbols_method_map absl::flat_hash_map absl::strings)
 # Questions to a runtime over its diagnostics socket.
 clrsampler_library(clr_diagnostics
-  SOURCES diagnostics_client.cc event_session.cc target_environment.cc
+  SOURCES diagnostics_client.cc event_session.cc
   DEPS clrsampler_os clrsampler_process clrsampler_formats_proc clrsampler_formats_runtime absl::function_ref absl::strings)

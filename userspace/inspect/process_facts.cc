@@ -40,9 +40,9 @@ constexpr int kMaxThreads = 4096;  // the runtime makes its own first
 constexpr absl::string_view kThreadPrefix = ".NET ";
 constexpr absl::string_view kServerGcThread = ".NET Server GC";
 
-EnvironmentFacts ReadEnvironment(const std::string& path) {
+EnvironmentFacts ReadEnvironment(const TargetFiles& files) {
   EnvironmentFacts facts;
-  const auto text = ReadWholeFile(path, kMaxEnvironmentBytes);
+  const auto text = files.ReadProc("environ", kMaxEnvironmentBytes);
   if (!text.ok()) return facts;
   facts.readable = true;
   facts.perf_map_enabled = RuntimeNumber(*text, "PerfMapEnabled");
@@ -226,7 +226,7 @@ void ReadRuntimeSurroundings(const std::string& proc_root, const Process& proces
   }
   facts.container = process.container;
   facts.threads = ReadThreads(proc_root, process.key.tgid);
-  facts.environment = ReadEnvironment(directory + "/environ");
+  facts.environment = ReadEnvironment(process.files);
   if (!facts.runtime.has_value()) return;
   facts.labels = ReadLabels(proc_root, process);
   facts.gc = facts.threads.server_gc_threads ? GcFlavour::kServer : GcFlavour::kWorkstation;

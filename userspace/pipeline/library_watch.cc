@@ -12,7 +12,6 @@
 #include "clr/inprocess/library_session.h"
 #include "clr/inprocess/library_socket.h"
 #include "clr/inprocess/shared_ring.h"
-#include "clr/target_environment.h"
 #include "formats/inprocess/record_order.h"
 #include "formats/proc/environ_text.h"
 #include "os/clock.h"
@@ -42,7 +41,7 @@ std::string FolderOfThisProgram() {
 absl::StatusOr<LibraryPlace> PlaceFor(uint32_t pid, const TargetFiles& files) {
   ASSIGN_OR_RETURN(const std::string path, FindLibrary());
   ASSIGN_OR_RETURN(const std::string library, ReadWholeFile(path, kMaxLibraryBytes));
-  const std::string environment = ReadEnvironment(kProcRoot, pid).value_or(std::string());
+  const std::string environment = files.ReadProc("environ", kMaxEnvironmentBytes).value_or(std::string());
   absl::StatusOr<LibraryPlace> place =
       LibraryPlace::Make(files, EnvironmentValue(environment, "TMPDIR").value_or(""), library);
   if (place.ok()) return place;

@@ -30,7 +30,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
           frames, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
           KernelSymbols(options.names, [this] { return Taped(tape, KernelSymbols::ReadProcKallsyms, "kallsyms"); })),
       runtimes(images, RuntimeDiscovery::CacheBy::kFile),
-      perf_maps(options.perf_maps, clock, notices),
+      perf_maps(options.perf_maps, clock, notices, broker.get()),
       sources(MakeSources(
           {.frames = frames,
            .images = images,

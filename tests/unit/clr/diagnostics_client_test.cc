@@ -97,7 +97,7 @@ TEST_F(ExchangeTest, AFloodIsReadNoFurtherThanOneMessage) {
 
 TEST(DiagnosticsSocketTest, TheNameHoldsTheInnermostPidAndTheStartTime) {
   FakeRuntime runtime;
-  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()),
+  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity(), runtime.files()),
               ElementsAre("/tmp" + runtime.SocketName(runtime.ticks())));
 }
 
@@ -105,20 +105,21 @@ TEST(DiagnosticsSocketTest, TmpdirComesFirstAndTmpIsTriedAsWell) {
   FakeRuntime runtime;
   runtime.SetEnvironment(absl::string_view("TMPDIR=/var/x//\0", 16));
   const std::string name = runtime.SocketName(runtime.ticks());
-  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()),
+  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity(), runtime.files()),
               ElementsAre("/var/x" + name, "/tmp" + name));
   runtime.SetEnvironment(absl::string_view("TMPDIR=relative\0", 16));
-  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()), ElementsAre("/tmp" + name));
+  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity(), runtime.files()),
+              ElementsAre("/tmp" + name));
 }
 
 TEST(DiagnosticsSocketTest, ATimeNamespaceMovesTheStartTime) {
   FakeRuntime runtime;
   FakeRuntime::Write(runtime.process() + "/timens_offsets", "monotonic 0 0\nboottime -100 0\n");
   const uint64_t hertz = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()),
+  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity(), runtime.files()),
               ElementsAre(EndsWith(runtime.SocketName(runtime.ticks() - 100 * hertz))));
   FakeRuntime::Write(runtime.process() + "/timens_offsets", "boottime 0 12345678\n");  // one tick and something
-  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity()),
+  EXPECT_THAT(DiagnosticsSocketPaths(runtime.proc_root(), runtime.identity(), runtime.files()),
               ElementsAre(EndsWith(runtime.SocketName(runtime.ticks() + 1)),
                           EndsWith(runtime.SocketName(runtime.ticks() + 2))));
 }
@@ -137,6 +138,18 @@ TEST(DiagnosticsSocketTest, APathLongerThanAnAddressIsReached) {
   runtime.SetEnvironment(absl::StrCat("TMPDIR=", directory) + '\0');
   runtime.Serve(nullptr, directory);
   EXPECT_TRUE(ConnectToRuntime(runtime.proc_root(), runtime.identity(), runtime.files()).ok());
+}
+
+TEST(DiagnosticsSocketTest, AnEnvironmentThatDoesNotAnswerHoldsNobody) {
+  FakeRuntime runtime;
+  runtime.LetEnvironmentHang();
+  const auto broker = FileBroker::Start([] { return absl::OkStatus(); }, kPatientBroker);
+  ASSERT_TRUE(broker.ok()) << broker.status();
+  runtime.Serve();
+  const TargetFiles files(runtime.proc_root(), runtime.pid(), nullptr, broker->get());
+  EXPECT_TRUE(HasDiagnosticsSocket(runtime.proc_root(), runtime.identity(), files)) << "it is looked for in /tmp";
+  EXPECT_EQ((*broker)->counters().hung, 1u);
+  EXPECT_TRUE(ConnectToRuntime(runtime.proc_root(), runtime.identity(), files).ok());
 }
 
 TEST(DiagnosticsSocketTest, TheSocketOfAnEarlierProcessIsIgnored) {

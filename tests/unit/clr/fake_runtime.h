@@ -29,6 +29,7 @@
 #include "formats/runtime/diagnostics_message.h"
 #include "os/clock.h"
 #include "os/unique_fd.h"
+#include "process/file_broker.h"
 
 namespace clrsampler {
 
@@ -38,6 +39,10 @@ inline uint64_t TicksOfBoot() {
   const auto hertz = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   return static_cast<uint64_t>(now.tv_sec) * hertz + static_cast<uint64_t>(now.tv_nsec) * hertz / 1'000'000'000;
 }
+
+// A question that hangs is given up soon. Others have time on a busy machine.
+inline constexpr FilePatience kPatientBroker = {
+    .answer_ns = kSecondNs, .most_ns = 60 * kSecondNs, .nursery_ns = 60 * kSecondNs};
 
 class FakeRuntime {
  public:
@@ -78,6 +83,11 @@ class FakeRuntime {
         .write(text.data(), static_cast<std::streamsize>(text.size()));
   }
   void SetEnvironment(absl::string_view variables) { Write(process() + "/environ", variables); }
+  // As a page of it that lies on a file system which does not answer.
+  void LetEnvironmentHang() {
+    unlink((process() + "/environ").c_str());
+    ASSERT_EQ(mkfifo((process() + "/environ").c_str(), 0600), 0);
+  }
   void SetStarted(bool started) { Write(process() + "/task/1/comm", started ? ".NET Finalizer\n" : "dotnet\n"); }
   void SetAge(uint64_t ticks) {
     ticks_ = TicksOfBoot() - ticks;

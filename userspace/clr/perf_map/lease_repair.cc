@@ -44,7 +44,8 @@ uint64_t NamespaceOf(const std::string& path) {
 
 // The files of a process that has exited, through another one that has the same root directory in the same mount
 // namespace.
-std::optional<TargetFiles> FilesOfDead(absl::string_view proc_root, const LeaseRecord& record, bool same_boot) {
+std::optional<TargetFiles> FilesOfDead(absl::string_view proc_root, const LeaseRecord& record, bool same_boot,
+                                       FileBroker* broker) {
   const auto is_same = [&](uint32_t pid, const TargetFiles& files) {
     const auto root = files.RootIdentity();
     if (!root.has_value() || root->first != record.root_device || root->second != record.root_inode) return false;
@@ -52,14 +53,14 @@ std::optional<TargetFiles> FilesOfDead(absl::string_view proc_root, const LeaseR
     return !same_boot || NamespaceOf(absl::StrCat(proc_root, "/", pid, "/ns/mnt")) == record.mount_namespace;
   };
   const uint32_t self = static_cast<uint32_t>(getpid());
-  if (TargetFiles own(proc_root, self); is_same(self, own)) return own;
+  if (TargetFiles own(proc_root, self, nullptr, broker); is_same(self, own)) return own;
   if (!same_boot) return std::nullopt;
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir(std::string(proc_root).c_str()), closedir);
   while (const dirent* entry = processes == nullptr ? nullptr : readdir(processes.get())) {
     uint32_t pid = 0;
     if (!absl::SimpleAtoi(entry->d_name, &pid)) continue;
     if (NamespaceOf(absl::StrCat(proc_root, "/", pid, "/ns/mnt")) != record.mount_namespace) continue;
-    if (TargetFiles files(proc_root, pid); is_same(pid, files)) return files;
+    if (TargetFiles files(proc_root, pid, nullptr, broker); is_same(pid, files)) return files;
   }
   return std::nullopt;
 }
@@ -83,7 +84,8 @@ absl::Status DisableAndWait(absl::string_view proc_root, const TargetIdentity& t
   return absl::OkStatus();
 }
 
-absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const Clock& clock, MonotonicTime deadline) {
+absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const Clock& clock, MonotonicTime deadline,
+                  FileBroker* broker) {
   const TargetIdentity& target = record.target;
   const absl::StatusOr<std::string> boot = ReadWholeFile("/proc/sys/kernel/random/boot_id", 128);
   const bool same_boot = boot.ok() && absl::StripSuffix(*boot, "\n") == record.boot_id;
@@ -92,14 +94,14 @@ absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const 
   }
   // The files come first, then a second look at the process's identity. So the files that were opened belong to that
   // process.
-  const TargetFiles files(proc_root, target.tgid);
+  const TargetFiles files(proc_root, target.tgid, nullptr, broker);
   const bool alive = same_boot && StartTicksOfLiving(proc_root, target.tgid) == target.start_ticks;
   if (!alive) {
-    const std::optional<TargetFiles> reachable = FilesOfDead(proc_root, record, same_boot);
+    const std::optional<TargetFiles> reachable = FilesOfDead(proc_root, record, same_boot, broker);
     return reachable.has_value() ? RemoveLeasedFiles(record, *reachable) : absl::OkStatus();
   }
   // It has called exec since, and the new program's user wants a map.
-  if (EnvironmentEnablesMap(proc_root, target.tgid)) return absl::OkStatus();
+  if (EnvironmentEnablesMap(files)) return absl::OkStatus();
   absl::Status disabled = DisableAndWait(proc_root, target, files, clock, deadline);
   // There is no server: the process called exec, or has exited meanwhile. If it has none and still has the map open,
   // that can't be repaired until it exits.
@@ -113,11 +115,11 @@ absl::Status Undo(absl::string_view proc_root, const LeaseRecord& record, const 
 
 }  // namespace
 
-RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock,
-                              uint64_t patience_ns) {
+RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock, uint64_t patience_ns,
+                              FileBroker* broker) {
   RepairResult result;
   for (Lease& lease : store.TakeDead()) {
-    const absl::Status undone = Undo(proc_root, lease.record(), clock, {clock.Now().ns + patience_ns});
+    const absl::Status undone = Undo(proc_root, lease.record(), clock, {clock.Now().ns + patience_ns}, broker);
     if (undone.ok()) {
       lease.Remove();
       ++result.repaired;

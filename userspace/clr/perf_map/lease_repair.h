@@ -18,6 +18,7 @@
 #include "clr/perf_map/lease_store.h"
 #include "os/clock.h"
 #include "os/unique_fd.h"
+#include "process/file_broker.h"
 
 namespace clrsampler {
 
@@ -28,8 +29,9 @@ struct RepairResult {
 };
 
 // Takes each lease whose owner is dead: Disable, if the process still lives and did not switch a map on itself; then
-// the files; then the record. Blocks, at most `patience_ns` for each of them.
-RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock, uint64_t patience_ns);
+// the files; then the record. Blocks, at most `patience_ns` for each of them. `broker`: as TargetFiles'.
+RepairResult RepairDeadLeases(LeaseStore& store, absl::string_view proc_root, const Clock& clock, uint64_t patience_ns,
+                              FileBroker* broker = nullptr);
 
 // The write end of the guard's pipe: keep it for as long as leases may be held. One process for the whole run.
 class LeaseGuard {

@@ -20,8 +20,8 @@ constexpr uint64_t kRepairNs = 2'000 * kMillisecondNs;
 
 }  // namespace
 
-PerfMapLeases::PerfMapLeases(PerfMapLeaseOptions options, const Clock& clock, Notices& notices)
-    : options_(std::move(options)), clock_(clock), notices_(notices) {}
+PerfMapLeases::PerfMapLeases(PerfMapLeaseOptions options, const Clock& clock, Notices& notices, FileBroker* broker)
+    : options_(std::move(options)), clock_(clock), notices_(notices), broker_(broker) {}
 
 PerfMapLeases::~PerfMapLeases() { Finish(); }
 
@@ -40,7 +40,7 @@ absl::Status PerfMapLeases::Start() {
   }
   store_.emplace(*std::move(store));
   if (options_.everywhere) RETURN_IF_ERROR(StartGuard());
-  const RepairResult repair = RepairDeadLeases(*store_, options_.proc_root, clock_, kRepairNs);
+  const RepairResult repair = RepairDeadLeases(*store_, options_.proc_root, clock_, kRepairNs, broker_);
   counters_.repaired += repair.repaired;
   if (repair.repaired > 0) {
     notices_.Add(

@@ -27,6 +27,7 @@
 #include "clr/perf_map/lease_repair.h"
 #include "clr/perf_map/lease_store.h"
 #include "os/clock.h"
+#include "process/file_broker.h"
 #include "process/process.h"
 #include "process/process_table.h"
 #include "status/notices.h"
@@ -61,8 +62,8 @@ struct PerfMapLeaseCounters {
 
 class PerfMapLeases {
  public:
-  // Borrows `clock` and `notices`.
-  PerfMapLeases(PerfMapLeaseOptions options, const Clock& clock, Notices& notices);
+  // Borrows all but the options. `broker`: as TargetFiles', for processes of earlier runs.
+  PerfMapLeases(PerfMapLeaseOptions options, const Clock& clock, Notices& notices, FileBroker* broker = nullptr);
   ~PerfMapLeases();  // Finish
 
   // Repairs what killed runs left. An error when `everywhere` is asked for and leases can't be kept.
@@ -113,6 +114,7 @@ class PerfMapLeases {
   PerfMapLeaseOptions options_;
   const Clock& clock_;
   Notices& notices_;
+  FileBroker* const broker_;
   std::optional<LeaseStore> store_;
   std::shared_ptr<LeaseGuard> guard_;
   absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;

@@ -64,7 +64,7 @@ bool PerfMapLeases::StepStarting(ProcessState& state, MonotonicTime now) {
                   "is DOTNET_EnableDiagnostics=0 set there, or was its temporary directory cleaned?");
   }
   state.has_socket = true;
-  const absl::StatusOr<std::string> directory = PerfMapDirectory(options_.proc_root, state.id.tgid);
+  const absl::StatusOr<std::string> directory = PerfMapDirectory(state.files);
   if (absl::IsFailedPrecondition(directory.status())) return Refuse(state, directory.status().message());
   if (!directory.ok()) return Later(state, now);
   state.directory = *directory;
@@ -249,7 +249,7 @@ bool PerfMapLeases::StepEnding(ProcessState& state, MonotonicTime now) {
     return true;
   }
   // It has called exec, and the new program has a map of its own.
-  if (EnvironmentEnablesMap(options_.proc_root, state.id.tgid)) return Settle(state);
+  if (EnvironmentEnablesMap(state.files)) return Settle(state);
   const absl::Status sent = Send(state, EncodeDiagnosticsRequest(DiagnosticsCommand::kDisablePerfMap), kAnswerNs, now);
   if (sent.ok()) return true;
   if (absl::IsNotFound(sent) && HasNoRuntime(options_.proc_root, state.id)) {

@@ -16,7 +16,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "clr/target_environment.h"
 #include "formats/proc/environ_text.h"
 #include "os/clock.h"
 #include "os/file_io.h"
@@ -85,9 +84,9 @@ bool RuntimeHasStarted(absl::string_view proc_root, const TargetIdentity& target
   return false;
 }
 
-absl::StatusOr<std::string> PerfMapDirectory(absl::string_view proc_root, uint32_t tgid) {
-  const std::optional<std::string> environment = ReadEnvironment(proc_root, tgid);
-  if (!environment.has_value()) return absl::UnavailableError("its environment can't be read");
+absl::StatusOr<std::string> PerfMapDirectory(const TargetFiles& files) {
+  const absl::StatusOr<std::string> environment = files.ReadProc("environ", kMaxEnvironmentBytes);
+  if (!environment.ok()) return absl::UnavailableError("its environment can't be read");
   std::string directory(RuntimeSetting(*environment, "PerfMapJitDumpPath").value_or("/tmp"));
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   const bool plain = std::none_of(directory.begin(), directory.end(), [](unsigned char c) { return c < 0x20; });
@@ -97,9 +96,9 @@ absl::StatusOr<std::string> PerfMapDirectory(absl::string_view proc_root, uint32
   return directory;
 }
 
-bool EnvironmentEnablesMap(absl::string_view proc_root, uint32_t tgid) {
-  const std::optional<std::string> environment = ReadEnvironment(proc_root, tgid);
-  if (!environment.has_value()) return false;
+bool EnvironmentEnablesMap(const TargetFiles& files) {
+  const absl::StatusOr<std::string> environment = files.ReadProc("environ", kMaxEnvironmentBytes);
+  if (!environment.ok()) return false;
   const auto setting = RuntimeSetting(*environment, "PerfMapEnabled");
   return setting.has_value() && !std::all_of(setting->begin(), setting->end(), [](char c) { return c == '0'; });
 }
@@ -128,7 +127,7 @@ bool HasNoRuntime(absl::string_view proc_root, const TargetIdentity& target) {
 
 absl::Status CheckNobodysMap(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files,
                              absl::string_view directory) {
-  if (EnvironmentEnablesMap(proc_root, target.tgid)) {
+  if (EnvironmentEnablesMap(files)) {
     return absl::AlreadyExistsError("it was started with DOTNET_PerfMapEnabled");
   }
   switch (HasMapOpen(proc_root, target)) {

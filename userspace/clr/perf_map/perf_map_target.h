@@ -30,7 +30,7 @@ inline constexpr uint64_t kMinAgeNs = 1'000'000'000;
 
 // Where the runtime would put its perf map: DOTNET_PerfMapJitDumpPath or /tmp. An error for a directory that can't be
 // found again.
-absl::StatusOr<std::string> PerfMapDirectory(absl::string_view proc_root, uint32_t tgid);
+absl::StatusOr<std::string> PerfMapDirectory(const TargetFiles& files);
 
 // Ok: nobody has a perf map or jitdump in this process. AlreadyExists: the target's user or another tool has one on,
 // which names its methods as well. FailedPrecondition: a file stands in the way (written by this process before, a
@@ -40,7 +40,7 @@ absl::Status CheckNobodysMap(absl::string_view proc_root, const TargetIdentity& 
                              absl::string_view directory);
 
 // Whether its environment switches a map on from the start.
-bool EnvironmentEnablesMap(absl::string_view proc_root, uint32_t tgid);
+bool EnvironmentEnablesMap(const TargetFiles& files);
 
 // Whether the process has a file open whose name is that of a perf map or jitdump of its own.
 enum class MapOpen { kYes, kNo, kUnknown };

@@ -125,6 +125,16 @@ TEST_F(PerfMapLeaseTest, AMapOfTheTargetItselfIsNotTouched) {
   EXPECT_TRUE(CheckNobodysMap(runtime_.proc_root(), runtime_.identity(), runtime_.files(), "/tmp").ok());
 }
 
+TEST_F(PerfMapLeaseTest, AnEnvironmentThatDoesNotAnswerHoldsNobody) {
+  runtime_.LetEnvironmentHang();
+  const auto broker = FileBroker::Start([] { return absl::OkStatus(); }, kPatientBroker);
+  ASSERT_TRUE(broker.ok()) << broker.status();
+  const TargetFiles files(runtime_.proc_root(), runtime_.pid(), nullptr, broker->get());
+  EXPECT_TRUE(absl::IsUnavailable(PerfMapDirectory(files).status())) << "the process is left alone";
+  EXPECT_EQ((*broker)->counters().hung, 1u);
+  EXPECT_FALSE(EnvironmentEnablesMap(files));
+}
+
 TEST_F(PerfMapLeaseTest, AMapThatAnotherToolHasOnIsNotTouched) {
   for (const char* name : {"/elsewhere/perf-7.map", "/tmp/jit-7.dump", "/tmp/perf-7.map (deleted)"}) {
     runtime_.HoldOpen(name);
