@@ -210,7 +210,7 @@ class PrometheusMetrics : public Metrics {
     for (const char* reason : {"ring_full", "queue_full", "no_scratch", "damaged_record"}) {
       families_.Add(MetricId::kSamplesLost, {{"reason", losses_.Bounded(reason)}}, 0);
     }
-    for (const char* source : {"pauses", "jit"}) {
+    for (const char* source : {"ring", "limit"}) {
       families_.Add(MetricId::kRuntimeEventsLost, {{"source", event_sources_.Bounded(source)}}, 0);
     }
     for (const char* kind : {"managed", "native", "kernel"}) {
