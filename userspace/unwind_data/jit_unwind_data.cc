@@ -197,11 +197,11 @@ void JitUnwindData::AddSnapshot(ProcessState& state, const RuntimeMemory& runtim
   const uint64_t body = end > begin && end - begin < kMaxMethodBytes ? end - begin : 0;
   seen.end = std::max<uint64_t>(snapshot.start + body, snapshot.address + 1);
   std::vector<Method>& there = state.known[snapshot.start];
-  if (!there.empty() && there.back().IsAt(seen.code)) {
-    Method& method = there.back();
+  for (Method& method : there) {
+    if (!method.IsAt(seen.code)) continue;
     if (!method.transient) return;
-    // This does not go across another method that was there in between.
-    if (there.size() == 1 || there[there.size() - 2].until < time) method.from = std::min(method.from, time);
+    if (!ReachesTo(state.known, snapshot.start, method, time)) continue;
+    method.from = std::min(method.from, time);
     method.until = std::max(method.until, time);
     method.end = std::max(method.end, seen.end);
     return;
@@ -296,6 +296,7 @@ bool JitUnwindData::Extend(ProcessState& state, std::vector<Method>& there, Meth
                            MonotonicTime after) {
   for (Method& known : there) {
     if (!known.transient || !known.IsAt(found.code)) continue;
+    if (!ReachesTo(state.known, found.code.range.begin, known, before)) continue;
     if (known.functions.empty() && !found.is_stub()) {  // only the sampler knew it so far
       known.code = found.code;
       known.functions = std::move(found.functions);
@@ -304,7 +305,7 @@ bool JitUnwindData::Extend(ProcessState& state, std::vector<Method>& there, Meth
       known.end = std::max(known.end, found.end);
       ++counters_.methods;
       ++counters_.transient;
-    } else if (&known != &there.back() || !known.SameContent(found)) {
+    } else if (!known.SameContent(found)) {
       continue;
     }
     known.from = std::min(known.from, after);
@@ -363,8 +364,9 @@ std::optional<CodeAt> JitUnwindData::Answer(ProcessState& state, uint64_t addres
       answer.emplace().kind = CodeKind::kStub;
       return true;
     }
+    // This one was there, so an older one was not, even where nothing is known of its function.
     const std::shared_ptr<const ManagedFunction>* function = method.FunctionAt(address);
-    if (function == nullptr) return false;
+    if (function == nullptr) return true;
     answer.emplace().kind = CodeKind::kManaged;
     answer->managed = *function;
     answer->permanent = !method.transient;

@@ -201,6 +201,31 @@ TEST_P(JitUnwindDataTest, TheSamplerSawIt) {
   EXPECT_EQ(At(kTransient + 0x10F, 4001).kind, CodeKind::kUnknown);
 }
 
+TEST_P(JitUnwindDataTest, AMethodThatComesBackWasNotThereWhenAnotherOneWas) {
+  Emit(*transient_, 0x100, {kFrameless}, 0x7654320);
+  const wire_code_snapshot other = SnapshotOf(0x100);
+  Emit(*transient_, 0x100, {kFramed});
+  Observe(2000, {}, {SnapshotOf(0x100)});
+  Observe(3000, {}, {other});
+  Observe(4000, {kTransient + 0x105});  // the first one again
+  Free(*transient_, 0x100);
+  clock_.Set({5000});
+  EXPECT_EQ(At(kTransient + 0x105, 3000).kind, CodeKind::kUnknown);
+  EXPECT_EQ(At(kTransient + 0x105, 4000).kind, CodeKind::kManaged);
+}
+
+TEST_P(JitUnwindDataTest, AMethodThatWasSeenInBetweenIsNotTheOneAround) {
+  Emit(*transient_, 0x100, {kFrameless}, 0x7654320);
+  const wire_code_snapshot other = SnapshotOf(0x100);
+  Emit(*transient_, 0x100, {kFramed});
+  Observe(2000, {kTransient + 0x105});
+  Observe(4000, {kTransient + 0x105});
+  Free(*transient_, 0x100);
+  Observe(3000, {}, {other});  // it arrives late
+  EXPECT_EQ(At(kTransient + 0x105, 2999).kind, CodeKind::kManaged);
+  EXPECT_EQ(At(kTransient + 0x105, 3000).kind, CodeKind::kUnknown);
+}
+
 TEST_P(JitUnwindDataTest, WhatTheSamplerCopiedNeedsNoReading) {
   Emit(*transient_, 0x100, {kFramed});
   wire_code_snapshot snapshot = SnapshotOf(0x100);

@@ -79,13 +79,13 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   std::memcpy(identity.data(), snapshot.identity, identity.size());
   std::vector<Known>& there = state.known[snapshot.start];
   for (Known& known : there) {
-    if (known.transient && known.code.header == snapshot.header && known.code.identity == identity &&
-        absl::StartsWith(known.name, name)) {
-      known.from = std::min(known.from, time);
-      known.until = std::max(known.until, time);
-      known.end = std::max<uint64_t>(known.end, snapshot.address + 1);
-      return;
-    }
+    if (!known.transient || known.code.header != snapshot.header || known.code.identity != identity) continue;
+    if (known.name != name && !(IsNameCut(snapshot) && absl::StartsWith(known.name, name))) continue;
+    if (!ReachesTo(state.known, snapshot.start, known, time)) continue;
+    known.from = std::min(known.from, time);
+    known.until = std::max(known.until, time);
+    known.end = std::max<uint64_t>(known.end, snapshot.address + 1);
+    return;
   }
   Known known;
   known.transient = true;

@@ -4,10 +4,10 @@
 // Time: memory says what is there now, a sample wants to know what was there then.
 //  - Code of ordinary assemblies never moves and is never replaced: what is there now was there then.
 //  - Dynamic methods and collectible assemblies are freed, and their addresses used again. Such a method names a sample
-//    only if it was seen at its address both not later than the sample and not earlier. Two readings show that, or what
-//    the sampler itself noted of it at the moment of the sample (wire_code_snapshot). The code of assemblies is freed
-//    with their LoaderAllocator, all at once: what two readings find of one owner in a heap has been there all the
-//    time.
+//    only if it was seen at its address both not later than the sample and not earlier, and nothing else in between.
+//    Two readings show that, or what the sampler itself noted of it at the moment of the sample (wire_code_snapshot).
+//    The code of assemblies is freed with their LoaderAllocator, all at once: what two readings find of one owner in a
+//    heap has been there all the time.
 // So a name is right or missing, never a guess.
 //
 // How to drive it: Observe for each sample as soon as it arrives, while the code still exists; Resolve later, also

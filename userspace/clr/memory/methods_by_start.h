@@ -3,11 +3,13 @@
 #ifndef CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
 #define CLRSAMPLER_CLR_MEMORY_METHODS_BY_START_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 
@@ -29,6 +31,26 @@ void ForEachAround(MethodsByStart<Method>& known, uint64_t address, Visitor&& wa
     }
     if (!it->second.back().transient) return;
   }
+}
+
+// Whether a method that begins at `start`, one of `known`, may have been there from its own times to `time` without a
+// break: nothing else was seen in between that covers any of its code. `Method` has `from` and `until`, too. Where
+// `until` is the earlier one, the method was there at some moment between the two.
+template <typename Method>
+bool ReachesTo(const MethodsByStart<Method>& known, uint64_t start, const Method& method, MonotonicTime time) {
+  const MonotonicTime from = std::min(method.until, time), until = std::max(method.from, time);
+  int before = 0, inside = 0;
+  for (auto it = known.lower_bound(method.end); it != known.begin() && before < kMaxOverlaps;) {
+    --it;
+    ++(it->first < start ? before : inside);
+    if (inside > kMaxOverlaps) return false;
+    for (const Method& other : it->second) {
+      if (&other == &method || other.end <= start) continue;
+      if (std::min(other.from, other.until) <= until && from <= std::max(other.from, other.until)) return false;
+    }
+    if (!it->second.back().transient) break;
+  }
+  return true;
 }
 
 }  // namespace clrsampler

@@ -10,6 +10,11 @@
 
 namespace clrsampler {
 
+// Whether the method's name may be longer than the sampler's copy.
+inline bool IsNameCut(const wire_code_snapshot& snapshot) {
+  return strnlen(snapshot.name, sizeof snapshot.name) >= sizeof snapshot.name - 1;
+}
+
 // The name that the sampler copied; empty: none, or no text. The copy ends after 63 bytes, perhaps inside a character.
 inline std::string NameOf(const wire_code_snapshot& snapshot) {
   std::string name(snapshot.name, strnlen(snapshot.name, sizeof snapshot.name));

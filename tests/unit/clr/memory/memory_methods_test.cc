@@ -22,6 +22,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr uint64_t kPermanent = 0x7F12'3456'0000, kTransient = 0x7F12'3460'0000, kHeapBytes = 0x4000;
@@ -428,6 +429,56 @@ TEST_F(MemoryMethodsTest, ASnapshotOfAnEarlierMomentIsNotTheMethodOfALaterOne) {
   EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("Emitted1"));
   EXPECT_EQ(NameAt(kTransient + 0x105, 2001), kNoSnapshot);
   EXPECT_THAT(NameAt(kTransient + 0x105, 3000), HasSubstr("Emitted2"));
+}
+
+// Methods of one shape get the same place in turn, and all that their headers point to.
+TEST_F(MemoryMethodsTest, AMethodThatComesBackWasNotThereWhenAnotherOneWas) {
+  Emit(0x100, "Emitted");
+  const wire_code_snapshot odd = SnapshotOf(0x100, "Odd"), even = SnapshotOf(0x100, "Even");
+  Free(0x100);
+  for (const uint64_t time : {2000, 4000, 6000}) {
+    Observe(time, {}, {even});
+    Observe(time + 1000, {}, {odd});
+  }
+  for (const uint64_t time : {2000, 4000, 6000}) {
+    EXPECT_THAT(NameAt(kTransient + 0x105, time), HasSubstr("Even"));
+    EXPECT_THAT(NameAt(kTransient + 0x105, time + 1000), HasSubstr("Odd"));
+    EXPECT_EQ(NameAt(kTransient + 0x105, time + 500), kNoSnapshot);
+  }
+}
+
+TEST_F(MemoryMethodsTest, AMethodThatComesBackWasNotThereWhenAnotherOneOverlappedIt) {
+  Emit(0x100, "Long");
+  const wire_code_snapshot around = SnapshotOf(0x100, "Long");
+  Emit(0x140, "Short");
+  const wire_code_snapshot inner = SnapshotOf(0x140, "Short");
+  Free(0x100);
+  Observe(2000, {}, {inner});
+  Observe(3000, {}, {around});
+  Observe(4000, {}, {inner});
+  EXPECT_THAT(NameAt(kTransient + 0x145, 2000), HasSubstr("Short"));
+  EXPECT_THAT(NameAt(kTransient + 0x145, 3000), HasSubstr("Long"));
+  EXPECT_THAT(NameAt(kTransient + 0x145, 4000), HasSubstr("Short"));
+}
+
+TEST_F(MemoryMethodsTest, ANameThatAnotherOneBeginsWithIsAnotherMethod) {
+  Emit(0x100, "Emitted");
+  const wire_code_snapshot longer = SnapshotOf(0x100, "GetValue"), shorter = SnapshotOf(0x100, "Get");
+  Free(0x100);
+  Observe(2000, {}, {longer});
+  Observe(3000, {}, {shorter});
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("GetValue"));
+  EXPECT_THAT(NameAt(kTransient + 0x105, 3000), HasSubstr("Get"));
+  EXPECT_THAT(NameAt(kTransient + 0x105, 3000), Not(HasSubstr("GetValue")));
+}
+
+TEST_F(MemoryMethodsTest, ANameThatTheSamplerCutIsTheMethodThatWasRead) {
+  const std::string name(100, 'x');
+  Emit(0x100, name);
+  Observe(2000, {kTransient + 0x105});
+  Observe(3000, {}, {SnapshotOf(0x100, name)});
+  Free(0x100);
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2500), HasSubstr(name));
 }
 
 // Methods of one shape have the same header bytes one after the other: without a name two readings must agree.

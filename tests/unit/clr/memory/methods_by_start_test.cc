@@ -12,6 +12,7 @@ struct Method {
   uint64_t end = 0;
   bool transient = false;
   int name = 0;
+  MonotonicTime from, until;
 };
 
 class MethodsByStartTest : public testing::Test {
@@ -51,6 +52,36 @@ TEST_F(MethodsByStartTest, SoManyStartsAreLookedAt) {
   for (int i = 1; i <= kMaxOverlaps; ++i) known_[static_cast<uint64_t>(i)] = {{10'000, true, i}};
   EXPECT_EQ(Around(5000).size(), static_cast<size_t>(kMaxOverlaps));
   EXPECT_EQ(Around(5000).back(), 1);
+}
+
+TEST_F(MethodsByStartTest, AMethodReachesToWhereNothingElseWasSeenBefore) {
+  known_[100] = {{200, true, 1, {10}, {20}}, {200, true, 2, {30}, {30}}, {200, true, 3, {40}, {50}}};
+  const auto reaches = [&](size_t method, uint64_t time_ns) {
+    return ReachesTo(known_, 100, known_[100][method], {time_ns});
+  };
+  EXPECT_TRUE(reaches(0, 29));
+  EXPECT_TRUE(reaches(0, 15));
+  EXPECT_FALSE(reaches(0, 30));
+  EXPECT_FALSE(reaches(0, 60));
+  EXPECT_TRUE(reaches(2, 31));
+  EXPECT_FALSE(reaches(2, 30));
+  EXPECT_TRUE(reaches(2, 60));
+  // Found between two times, the later one first.
+  known_[100].push_back({200, true, 4, {70}, {65}});
+  EXPECT_TRUE(reaches(2, 64));
+  EXPECT_FALSE(reaches(2, 66));
+}
+
+TEST_F(MethodsByStartTest, AMethodDoesNotReachAcrossOneThatOverlapsIt) {
+  known_[100] = {{150, true, 1, {30}, {30}}};
+  known_[140] = {{200, true, 2, {10}, {10}}};
+  known_[190] = {{300, true, 3, {50}, {50}}};
+  known_[200] = {{300, true, 4, {40}, {40}}};  // behind it
+  EXPECT_TRUE(ReachesTo(known_, 140, known_[140].back(), {29}));
+  EXPECT_FALSE(ReachesTo(known_, 140, known_[140].back(), {30}));
+  known_[100].back().end = 140;  // before it
+  EXPECT_TRUE(ReachesTo(known_, 140, known_[140].back(), {49}));
+  EXPECT_FALSE(ReachesTo(known_, 140, known_[140].back(), {50}));
 }
 
 }  // namespace
