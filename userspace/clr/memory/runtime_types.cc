@@ -13,7 +13,7 @@
 namespace clrsampler {
 namespace {
 
-// MethodTable flags, src/coreclr/vm/methodtable.h; the same in 8, 9 and 10.
+// MethodTable flags, src/coreclr/vm/methodtable.h; the same in 8 to 11.
 constexpr uint32_t kHasComponentSize = 0x80000000;
 constexpr uint32_t kCategoryMask = 0x000C0000, kCategoryArray = 0x00080000, kSzArray = 0x00020000;
 constexpr uint32_t kCategoryValueType = 0x00040000;
@@ -93,6 +93,18 @@ uint64_t RuntimeTypes::DefiningModuleOf(MemoryProbe& probe, uint64_t address, co
   const uint32_t chunks = (virtuals + kVirtualsInChunk - 1) / kVirtualsInChunk;
   const uint32_t before = static_cast<uint32_t>(std::popcount(slots)) - 2;
   return probe.Pointer(address + RuntimeLayout::MethodTable::kBytes + 8 * (chunks + before));
+}
+
+std::string RuntimeTypes::Type(MemoryProbe& probe, uint64_t handle) {
+  main_loop_.Check();
+  bool transient = !permanent_.contains(handle);
+  if (transient && (handle & kTypeDescTag) == 0) {
+    const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(handle);
+    if (!probe.ok()) return "";
+    transient = (FieldOf<uint32_t>(table, layout_.method_table.flags) & kCollectible) != 0;
+  }
+  if (transient) ForgetTransient();
+  return TypeText(probe, handle, transient, 0);
 }
 
 std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth) {

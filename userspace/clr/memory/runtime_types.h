@@ -56,8 +56,8 @@ class RuntimeTypes {
   // With a failed probe the result is of no meaning. `transient`: the method can be freed while the process runs.
   RuntimeMethod Method(MemoryProbe& probe, uint64_t method_desc, bool transient);
 
-  // The text of the type with this MethodTable, which can be of an assembly that is freed while the process runs.
-  std::string Type(MemoryProbe& probe, uint64_t method_table) { return TypeText(probe, method_table, true, 0); }
+  // The text of a TypeHandle, as of now: the address of a type that was freed may be another type's.
+  std::string Type(MemoryProbe& probe, uint64_t handle);
 
   // nullopt, with or without a failed probe: it is no class with a row in its assembly's metadata.
   std::optional<RuntimeType> Describe(MemoryProbe& probe, uint64_t method_table);

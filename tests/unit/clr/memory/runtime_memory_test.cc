@@ -428,6 +428,31 @@ TEST_P(RuntimeMemoryTest, NothingOfCollectibleCodeIsRemembered) {
   EXPECT_EQ(NameAt(Place(desc, &heap)), "New.Three`1[Five]::Go");
 }
 
+// Objects tell their type by its address. No method of the type need run.
+TEST_P(RuntimeMemoryTest, ATypeThatMayBeFreedIsReadEachTime) {
+  const auto& at = fake_.layout.method_table;
+  const uint64_t type = fake_.AddType(fake_.AddModule(Shapes()), 2);
+  const uint32_t flags = *fake_.memory.Value<uint32_t>(type + at.flags);
+  fake_.memory.Set<uint32_t>(type + at.flags, flags | 0x00200000);
+  EXPECT_EQ(runtime_->TypeName(type), "Ns.Plain");
+  fake_.memory.Set<uint32_t>(type + at.flags2, at.rid_in_flags2 ? 5 << 8 : 5 << 16);
+  EXPECT_EQ(runtime_->TypeName(type), "Ns.Plain+Inner");
+  // Another assembly takes the place of its own.
+  MetadataBuilder other("other");
+  for (const char* name : {"<Module>", "One", "Two", "Three", "Four"}) other.Type("", name);
+  fake_.memory.Set<uint64_t>(type + at.module, fake_.AddModule(other.Build()));
+  EXPECT_EQ(runtime_->TypeName(type), "Four");
+}
+
+TEST_P(RuntimeMemoryTest, ATypeThatIsNeverFreedIsReadOnce) {
+  EXPECT_EQ(runtime_->TypeName(plain_), "Ns.Plain");
+  FakeRuntime::Heap& heap = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
+  EXPECT_EQ(NameAt(Place(fake_.AddMethod(plain_, 1), &heap)), "Ns.Plain::Run");  // forgets what may be freed
+  const uint64_t reads = fake_.memory.reads;
+  EXPECT_EQ(runtime_->TypeName(plain_), "Ns.Plain");
+  EXPECT_EQ(fake_.memory.reads, reads);
+}
+
 TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
   const uint64_t module = fake_.AddModuleWithoutImage();
   const uint64_t first = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
