@@ -17,8 +17,8 @@ constexpr uint32_t kMaxMetadataBytes = 64 << 20;
 constexpr uint32_t kMaxEmittedBytes = 16 << 20;
 constexpr uint32_t kMaxHeaderBytes = 4096;
 
-// Two different images can't share these bytes. Metadata of at most this size (a plugin's) is compared as a whole.
-// Above it both ends of this size each are compared, where the row counts and the module's GUID are.
+// Metadata of at most twice this size (a plugin's) is compared as a whole. Above it, both ends of this size each are
+// compared. There are the sizes of the heaps and the row counts, and what compilers write last.
 constexpr size_t kComparedBytes = 64 << 10;
 
 constexpr uint32_t kLayoutIsMapped = 1;  // PEImageLayout flags: sections lie at their RVAs; else as in the file
@@ -96,13 +96,15 @@ absl::StatusOr<std::vector<std::byte>> Copy(MemoryReader& memory, AddressRange m
   return bytes;
 }
 
-bool Stands(MemoryReader& memory, uint64_t address, std::span<const std::byte> bytes) {
+// `id`: a part of `bytes` that no other build of the module has, which may lie between the ends; empty: not known.
+bool Stands(MemoryReader& memory, uint64_t address, std::span<const std::byte> bytes, std::span<const std::byte> id) {
   const auto equal = [&](size_t offset, size_t count) {
     std::vector<std::byte> now(count);
     return memory.Read(address + offset, now) && std::ranges::equal(now, bytes.subspan(offset, count));
   };
   if (bytes.size() <= 2 * kComparedBytes) return equal(0, bytes.size());
-  return equal(0, kComparedBytes) && equal(bytes.size() - kComparedBytes, kComparedBytes);
+  if (!equal(0, kComparedBytes) || !equal(bytes.size() - kComparedBytes, kComparedBytes)) return false;
+  return id.empty() || equal(static_cast<size_t>(id.data() - bytes.data()), std::min(id.size(), kComparedBytes));
 }
 
 }  // namespace
@@ -150,7 +152,7 @@ std::shared_ptr<const RuntimeModule> RuntimeModules::Reload(MemoryProbe& probe, 
   if (known != modules.end() && known->second->emitted && known->second->copied_bytes == EmittedBytes(address)) {
     return known->second;
   }
-  std::shared_ptr<const RuntimeModule> module = Load(probe, address);
+  std::shared_ptr<const RuntimeModule> module = Load(probe, address, to_transient);
   if (module == nullptr) return nullptr;
   std::shared_ptr<const RuntimeModule>& slot = modules[address];
   if (slot != nullptr) held -= slot->copied_bytes;
@@ -159,7 +161,7 @@ std::shared_ptr<const RuntimeModule> RuntimeModules::Reload(MemoryProbe& probe, 
   return module;
 }
 
-std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t address) {
+std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t address, bool transient) {
   auto module = std::make_unique<RuntimeModule>();
   module->address = address;
   probe.Require(runtime_.contains(probe.Pointer(address)), "a module is of no class of the runtime");
@@ -187,7 +189,7 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
   if (!probe.ok()) return nullptr;
   module->loaded = {base, base + size};
   module->flat = flat;
-  const absl::Status status = base != 0 ? LoadImage(base, flat, *module) : LoadEmitted(address, *module);
+  const absl::Status status = base != 0 ? LoadImage(base, flat, transient, *module) : LoadEmitted(address, *module);
   if (!status.ok()) module->trouble = std::string(status.message());
   if (module->names.tables) {
     if (const auto name = module->names.tables->AssemblyName()) module->names.name = std::string(*name);
@@ -196,14 +198,16 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
 }
 
 // The content of the target's memory decides. Addresses of unloaded assemblies are used again, by files that differ in
-// a digit.
-absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& module) {
+// a digit, and by other builds of the same assembly.
+absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, bool transient, RuntimeModule& module) {
   ASSIGN_OR_RETURN(const AddressRange metadata, MemoryImage(memory_, base, flat).Metadata());
-  const auto stands = [&](std::span<const std::byte> bytes) {
-    return bytes.size() == metadata.end - metadata.begin && Stands(memory_, metadata.begin, bytes);
+  const auto stands = [&](std::span<const std::byte> bytes, const MetadataTables& tables) {
+    const std::span<const std::byte> id = transient ? tables.guids() : std::span<const std::byte>();
+    return bytes.size() == metadata.end - metadata.begin && Stands(memory_, metadata.begin, bytes, id);
   };
   if (const auto before = forgotten_.find(module.address);
-      before != forgotten_.end() && before->second->names.tables && stands(before->second->metadata)) {
+      before != forgotten_.end() && before->second->names.tables &&
+      stands(before->second->metadata, *before->second->names.tables)) {
     module.names.tables = before->second->names.tables;
     module.content = before->second->content;
     module.metadata = before->second->metadata;
@@ -216,8 +220,10 @@ absl::Status RuntimeModules::LoadImage(uint64_t base, bool flat, RuntimeModule& 
     const absl::StatusOr<PeImage> pe = PeImage::Parse(mapped->bytes);
     const auto place = pe.ok() ? pe->metadata() : std::nullopt;
     const auto bytes = place ? pe->Bytes(*place) : std::nullopt;
-    if (bytes && stands(*bytes)) {
-      ASSIGN_OR_RETURN(module.names.tables, MetadataTables::Parse(*bytes));
+    absl::StatusOr<MetadataTables> tables =
+        bytes ? MetadataTables::Parse(*bytes) : absl::NotFoundError("no metadata in the file");
+    if (tables.ok() && stands(*bytes, *tables)) {
+      module.names.tables = *std::move(tables);
       module.content = std::move(mapped->keep_alive);
       module.metadata = *bytes;
       module.image = mapped->bytes;

@@ -86,8 +86,8 @@ class RuntimeModules {
   // The size of all copies that are held for one process; a compressed bundle's framework has 10 MB.
   static constexpr uint64_t kMaxCopiedBytes = uint64_t{128} << 20;
 
-  std::unique_ptr<RuntimeModule> Load(MemoryProbe& probe, uint64_t address);
-  absl::Status LoadImage(uint64_t base, bool flat, RuntimeModule& module);
+  std::unique_ptr<RuntimeModule> Load(MemoryProbe& probe, uint64_t address, bool transient);
+  absl::Status LoadImage(uint64_t base, bool flat, bool transient, RuntimeModule& module);
   uint32_t EmittedBytes(uint64_t address);  // of the copy that the runtime keeps
   absl::Status LoadEmitted(uint64_t address, RuntimeModule& module);
   absl::Status Take(std::vector<std::byte> metadata, RuntimeModule& module);

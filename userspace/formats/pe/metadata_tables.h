@@ -101,6 +101,8 @@ class MetadataTables {
   bool sorted(MetadataTable table) const { return (sorted_ >> static_cast<int>(table) & 1) != 0; }
   // "#Pdb", which only portable PDBs have; empty: no such stream.
   std::span<const std::byte> pdb_stream() const { return pdb_stream_; }
+  // "#GUID", with the module's Mvid; empty: no such stream.
+  std::span<const std::byte> guids() const { return guids_; }
 
   // TypeDefOrRefOrSpec of signatures and tables; nullopt for the unused tag.
   static std::optional<MetadataToken> DecodeTypeDefOrRef(uint32_t coded);

@@ -428,6 +428,38 @@ TEST_P(RuntimeMemoryTest, NothingOfCollectibleCodeIsRemembered) {
   EXPECT_EQ(NameAt(Place(desc, &heap)), "New.Three`1[Five]::Go");
 }
 
+// Ends of large metadata can be the same in two builds of an assembly. Their GUIDs differ.
+TEST_P(RuntimeMemoryTest, AnotherBuildOfALargeAssemblyIsNotTheOneBefore) {
+  const auto build = [](const std::string& method, char guid) {
+    MetadataBuilder builder("large");
+    builder.Type("", "<Module>");
+    builder.Type("Ns", "Plain");
+    builder.Method(method);
+    return builder.BuildLarge(std::string(16, guid), 70'000);
+  };
+  const std::string old_build = build("Old", 'a');
+  const std::string old_image = FakeRuntime::Image(old_build, true);
+  for (const bool with_file : {false, true}) {
+    MappedContentFinder files;
+    if (with_file) {
+      files = [&](uint64_t) { return MappedContent{AsBytes(old_image), nullptr}; };
+    }
+    auto runtime = fake_.Attach(true, files);
+    ASSERT_TRUE(runtime.ok()) << runtime.status();
+    runtime_ = *std::move(runtime);
+    FakeRuntime::Heap& heap = fake_.AddHeap(kCode + (with_file ? 0x20000 : 0x10000), 0x4000, /*collectible=*/true);
+    const uint64_t module = fake_.AddModule(old_build);
+    const uint64_t at = Place(fake_.AddMethod(fake_.AddType(module, 2), 1), &heap);
+    EXPECT_EQ(NameAt(at), "Ns.Plain::Old");
+    EXPECT_EQ(NameAt(at), "Ns.Plain::Old");
+    EXPECT_EQ(runtime_->modules().copied(), with_file ? 0u : 1u) << "compared, and not copied again";
+    std::vector<std::byte> bytes(1400);
+    ASSERT_TRUE(fake_.memory.Read(fake_.AddModule(build("New", 'b')), bytes));
+    fake_.memory.SetBytes(module, bytes);
+    EXPECT_EQ(NameAt(at), "Ns.Plain::New");
+  }
+}
+
 // Objects tell their type by its address. No method of the type need run.
 TEST_P(RuntimeMemoryTest, ATypeThatMayBeFreedIsReadEachTime) {
   const auto& at = fake_.layout.method_table;

@@ -95,7 +95,17 @@ class MetadataBuilder {
     return found == tables_.end() ? 0 : found->second.rows;
   }
 
+  // The parts of a large module as Roslyn writes them: its GUIDs are more than `padding` away from both ends.
+  std::string BuildLarge(const std::string& guids, size_t padding) const {
+    const std::string room(padding, '\0');
+    return MetadataRoot({{"#~", Tables() + room}, {"#Strings", strings_}, {"#GUID", guids}, {"#Blob", blobs_ + room}});
+  }
   std::string Build(const std::string& stream_name = "#~") const {
+    return MetadataRoot({{stream_name, Tables()}, {"#Strings", strings_}, {"#Blob", blobs_}});
+  }
+
+ private:
+  std::string Tables() const {
     std::string stream;
     PutLittleEndian(stream, 4, 0);
     stream += '\2';
@@ -109,11 +119,9 @@ class MetadataBuilder {
     for (const auto& [table, content] : tables_) PutLittleEndian(stream, 4, content.rows);
     if (extra_data_) PutLittleEndian(stream, 4, 0x5A5A5A5A);
     for (const auto& [table, content] : tables_) stream += content.bytes;
-
-    return MetadataRoot({{stream_name, stream}, {"#Strings", strings_}, {"#Blob", blobs_}});
+    return stream;
   }
 
- private:
   struct Cell {
     int bytes;
     uint32_t value;
