@@ -33,10 +33,7 @@ class ByMapping {
     auto& known = by_process_.Of(process);
     if (known.size() >= kMaxKept) known.clear();
     Entry& entry = known[mapping.start];
-    if (entry.end != mapping.end || entry.file_offset != mapping.file_offset || entry.inode != mapping.inode ||
-        entry.device_major != mapping.device_major || entry.device_minor != mapping.device_minor) {
-      entry = {mapping.end, mapping.file_offset, mapping.inode, mapping.device_major, mapping.device_minor, Value()};
-    }
+    if (const auto identity = MappingIdentity::Of(mapping); entry.identity != identity) entry = {identity, Value()};
     return entry.value;
   }
 
@@ -51,11 +48,7 @@ class ByMapping {
 
  private:
   struct Entry {
-    uint64_t end = 0;  // which no mapping has
-    uint64_t file_offset = 0;
-    uint64_t inode = 0;
-    uint32_t device_major = 0;
-    uint32_t device_minor = 0;
+    MappingIdentity identity;
     Value value;
   };
 

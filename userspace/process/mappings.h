@@ -33,6 +33,20 @@ struct Mapping {
   std::string path;  // as the kernel prints it, in the mount namespace of the target; may end in " (deleted)"
 };
 
+// Tells a mapping of a file from another one that begins at the same address.
+struct MappingIdentity {
+  uint64_t end = 0;  // which no mapping has
+  uint64_t file_offset = 0;
+  uint64_t inode = 0;
+  uint32_t device_major = 0;
+  uint32_t device_minor = 0;
+
+  static MappingIdentity Of(const Mapping& mapping) {
+    return {mapping.end, mapping.file_offset, mapping.inode, mapping.device_major, mapping.device_minor};
+  }
+  friend bool operator==(const MappingIdentity&, const MappingIdentity&) = default;
+};
+
 // Whether both show the same file, as far as /proc/PID/maps says.
 inline bool ShowSameFile(const Mapping& a, const Mapping& b) {
   return a.inode == b.inode && a.device_major == b.device_major && a.device_minor == b.device_minor && a.path == b.path;

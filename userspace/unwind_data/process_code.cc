@@ -44,7 +44,8 @@ const CodeAt& ProcessCode::Finder::At(uint64_t address) {
   }
   if (target_->known.size() >= kMaxKnown) target_->known.clear();
   Known& fresh = target_->known[address];
-  fresh = {std::move(answer_), process_->mappings.generation(), mapping->start, mapping->inode, mapping->kind};
+  fresh = {std::move(answer_), process_->mappings.generation(), mapping->start, MappingIdentity::Of(*mapping),
+           mapping->kind};
   return fresh.code;
 }
 

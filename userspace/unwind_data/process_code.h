@@ -53,21 +53,21 @@ class ProcessCode {
   size_t heap_bytes() const;
 
  private:
-  // The places that a stack's return addresses lead to again and again: 4 MB a process at the most.
+  // The places that a stack's return addresses lead to again and again: 4.5 MB a process at the most.
   static constexpr size_t kMaxKnown = 16'384;
 
   struct Known {
     CodeAt code;
     uint64_t mappings = 0;  // generation for which it holds
     uint64_t mapping_start = 0;
-    uint64_t mapping_inode = 0;
+    MappingIdentity mapping;
     MappingKind kind = MappingKind::kOther;
 
-    bool HoldsIn(const Mapping& mapping) const {
-      if (kind != mapping.kind) return false;
+    bool HoldsIn(const Mapping& now) const {
+      if (kind != now.kind) return false;
       // The heap of compiled code grows, and its mapping with it.
       if (kind == MappingKind::kJitMemory) return code.permanent;
-      return mapping_start == mapping.start && mapping_inode == mapping.inode;
+      return mapping_start == now.start && mapping == MappingIdentity::Of(now);
     }
   };
   struct ProcessState {
