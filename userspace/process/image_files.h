@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "os/clock.h"
 #include "os/mapped_file.h"
 #include "os/tape.h"
 #include "process/per_process.h"
@@ -39,9 +40,11 @@ struct ImageFile {
 bool IsSameFile(const ImageFile& a, const ImageFile& b);
 
 // Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping; but
-// not that a file system did not answer, which is remembered by FileBroker.
+// not that a file system did not answer, which is remembered by FileBroker. That failure is Unavailable.
 class ImageFiles {
  public:
+  // A caller that was told Unavailable asks again after so long.
+  static constexpr uint64_t kAskAgainNs = kSecondNs;
   // The largest file taken: bounds address space, not memory, since pages come in as they are read.
   static constexpr uint64_t kMaxImageBytes = uint64_t{4} << 30;
 

@@ -136,10 +136,11 @@ std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
   const Mapping& mapping = *query.mapping;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return std::nullopt;
   if (query.lookup_address < mapping.start || query.lookup_address >= mapping.end) return std::nullopt;
-  const std::shared_ptr<Image>& image = ImageOf(query.process, mapping);
+  const MappedImage& known = ImageOf(query.process, mapping, query.time);
+  const std::shared_ptr<Image>& image = known.image;
   if (image == nullptr) return std::nullopt;
   image->last_used = ++clock_;
-  if (!image->elf) return Resolution{image->nameless};
+  if (!image->elf) return Resolution{image->nameless, MonotonicTime::Min(), known.again};
   TakeFetched(*image);
   const uint64_t inside = query.lookup_address - mapping.start;
   if (mapping.kind == MappingKind::kVdso) {
@@ -157,7 +158,7 @@ std::optional<ElfSymbolsSource::LinePlace> ElfSymbolsSource::LinePlaceOf(const P
   main_loop_.Check();
   if (!lines_ || mapping.kind != MappingKind::kFile) return std::nullopt;
   if (lookup_address < mapping.start || lookup_address >= mapping.end) return std::nullopt;
-  const std::shared_ptr<Image>& image = ImageOf(process, mapping);
+  const std::shared_ptr<Image>& image = ImageOf(process, mapping, MonotonicTime::Min()).image;
   if (image == nullptr || !image->elf) return std::nullopt;
   image->last_used = ++clock_;
   TakeFetched(*image);
@@ -289,14 +290,25 @@ Frame ElfSymbolsSource::ManagedFrame(const FunctionSymbol& symbol, const Image& 
   return frame;
 }
 
-const std::shared_ptr<ElfSymbolsSource::Image>& ElfSymbolsSource::ImageOf(const Process& process,
-                                                                          const Mapping& mapping) {
+const ElfSymbolsSource::MappedImage& ElfSymbolsSource::ImageOf(const Process& process, const Mapping& mapping,
+                                                               MonotonicTime time) {
   MappedImage& known = known_.Of(process, mapping);
-  if (!known.tried) {
-    known.tried = true;
-    known.image = mapping.kind == MappingKind::kVdso ? Vdso() : Open(process, mapping);
+  if (known.tried && time < known.again) return known;
+  known.tried = true;
+  known.again = MonotonicTime::Max();
+  if (mapping.kind == MappingKind::kVdso) {
+    known.image = Vdso();
+    return known;
   }
-  return known.image;
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process, mapping);
+  if (file.ok()) {
+    known.image = Open(process, mapping, *file);
+    return known;
+  }
+  if (absl::IsUnavailable(file.status())) known.again = {time.ns + ImageFiles::kAskAgainNs};
+  // It is said once.
+  if (known.image == nullptr || known.again == MonotonicTime::Max()) known.image = Failed(mapping.path, file.status());
+  return known;
 }
 
 std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::string& path, const absl::Status& status) {
@@ -308,17 +320,16 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::str
   return image;
 }
 
-std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& process, const Mapping& mapping) {
-  const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process, mapping);
-  if (!file.ok()) return Failed(mapping.path, file.status());
-  if (!ElfImage::HasMagic((*file)->bytes())) return nullptr;
-  absl::StatusOr<ElfImage> elf = ElfImage::Parse((*file)->bytes());
+std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& process, const Mapping& mapping,
+                                                                const std::shared_ptr<const ImageFile>& file) {
+  if (!ElfImage::HasMagic(file->bytes())) return nullptr;
+  absl::StatusOr<ElfImage> elf = ElfImage::Parse(file->bytes());
   std::optional<DebugFile> debug;
   if (elf.ok() && (!elf->symtab() || (lines_ && !HasDebugLines(*elf))))
-    debug = debug_files_.Find(process, mapping.path, *file, *elf);
+    debug = debug_files_.Find(process, mapping.path, file, *elf);
   counters_.debug_files_wrong = debug_files_.mismatches();
-  std::shared_ptr<Image>& known = by_sources_[{file->get(), debug ? debug->file.get() : nullptr, mapping.path}];
-  if (known == nullptr) known = Index(*file, mapping.path, std::move(elf), std::move(debug));
+  std::shared_ptr<Image>& known = by_sources_[{file.get(), debug ? debug->file.get() : nullptr, mapping.path}];
+  if (known == nullptr) known = Index(file, mapping.path, std::move(elf), std::move(debug));
   counters_.images_held = by_sources_.size();
   return known;
 }

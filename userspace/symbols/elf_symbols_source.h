@@ -50,7 +50,8 @@ namespace clrsampler {
 // An answer holds as long as the process's mappings do, so the caller's key must contain MappingTable::generation();
 // and until a symbol file has come from a server, which makes Generation grow. Functions that were written by their
 // start or by a runtime's table before that get their names at the end of the run (AddLateNames). Their frames are
-// those of one build, since a server is asked by build id.
+// those of one build, since a server is asked by build id. That a file system does not answer holds for
+// ImageFiles::kAskAgainNs.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
 // by all processes that see the same image, debug file and path. Those that no process uses are kept up to a number of
@@ -100,9 +101,11 @@ class ElfSymbolsSource : public FrameSource, public LateNames {
 
  private:
   struct Image;
-  // nullptr: not an ELF image.
-  const std::shared_ptr<Image>& ImageOf(const Process& process, const Mapping& mapping);
-  std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping);
+  struct MappedImage;
+  // As of a time, which a sample has. Valid until the next call.
+  const MappedImage& ImageOf(const Process& process, const Mapping& mapping, MonotonicTime time);
+  std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping,
+                              const std::shared_ptr<const ImageFile>& file);
   std::shared_ptr<Image> Index(std::shared_ptr<const ImageFile> file, std::string path, absl::StatusOr<ElfImage> elf,
                                std::optional<DebugFile> debug);
   void FindLines(const std::shared_ptr<const ImageFile>& file, const ElfImage& elf,
@@ -137,7 +140,8 @@ class ElfSymbolsSource : public FrameSource, public LateNames {
   // No optional: GCC 12 takes its move, by a hash map that grows, for a use of what was never set (-O1).
   struct MappedImage {
     bool tried = false;
-    std::shared_ptr<Image> image;
+    MonotonicTime again = MonotonicTime::Max();  // when it is tried again
+    std::shared_ptr<Image> image;                // nullptr: not an ELF image
   };
   ByMapping<MappedImage> known_;
   [[no_unique_address]] ThreadChecker main_loop_;

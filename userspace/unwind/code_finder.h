@@ -70,6 +70,7 @@ struct CodeAt {
   // In the place of `row` for a frame that was interrupted at this very address, and did not call from here: in an
   // epilogue that the image's tables leave out.
   CfiRow leaf_row;
+  bool unavailable = false;  // its image can't be read at the moment; the same question may have another answer later
   // Managed code on arm64 has a row where the frame record is not in place, and this is set where it is not known
   // whether it is. Both are of use for a leaf only.
   bool may_have_no_record() const { return kind == CodeKind::kManaged && managed == nullptr && between_rows; }

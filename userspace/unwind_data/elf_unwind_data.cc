@@ -155,7 +155,7 @@ std::optional<VirtualAddress> ElfUnwindData::PlaceIn(const Image& image, const M
   return VirtualAddress{image.elf->lowest_address().value + inside};
 }
 
-CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address) {
+CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address, MonotonicTime time) {
   main_loop_.Check();
   CodeAt code;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return code;
@@ -166,9 +166,11 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   if (known.state == MappedImage::State::kUnusable) return code;
   std::shared_ptr<Image> image = known.image.lock();
   if (image == nullptr) {
-    image = Open(process, mapping, known);
+    const bool waits = known.state == MappedImage::State::kUnavailable && time < known.again;
+    if (!waits) image = Open(process, mapping, time, known);
     if (image == nullptr) {
       if (known.state == MappedImage::State::kForeign) code.kind = CodeKind::kUnknown;
+      code.unavailable = known.state == MappedImage::State::kUnavailable;
       return code;
     }
   }
@@ -223,16 +225,18 @@ void ElfUnwindData::FindInTable(Image& image, VirtualAddress at, CodeAt& code) {
 }
 
 std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process, const Mapping& mapping,
-                                                          MappedImage& known) {
-  known.state = MappedImage::State::kImage;
+                                                          MonotonicTime time, MappedImage& known) {
+  const auto before = std::exchange(known.state, MappedImage::State::kImage);
   if (mapping.kind == MappingKind::kVdso) {
     known.image = Vdso();
     return known.image.lock();
   }
   absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.Get(process, mapping);
   if (!file.ok()) {
-    known.state = MappedImage::State::kUnusable;
-    NoteUnusable(mapping.path, file.status().message());
+    const bool unavailable = absl::IsUnavailable(file.status());
+    known.state = unavailable ? MappedImage::State::kUnavailable : MappedImage::State::kUnusable;
+    known.again = {time.ns + ImageFiles::kAskAgainNs};
+    if (before != MappedImage::State::kUnavailable) NoteUnusable(mapping.path, file.status().message());
     return nullptr;
   }
   if (!ElfImage::HasMagic((*file)->bytes())) {

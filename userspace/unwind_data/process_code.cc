@@ -36,8 +36,9 @@ const CodeAt& ProcessCode::Finder::At(uint64_t address) {
   if (const CodeAt* known = Lasting(address)) return *known;
   const Mapping* mapping = process_->mappings.Find(address);
   answer_ = owner_.Find(FrameQuery{*process_, mapping, address, address, time_});
-  const bool lasting = mapping != nullptr && (mapping->kind == MappingKind::kFile ||
-                                              mapping->kind == MappingKind::kVdso || answer_.permanent);
+  const bool of_image =
+      mapping != nullptr && (mapping->kind == MappingKind::kFile || mapping->kind == MappingKind::kVdso);
+  const bool lasting = mapping != nullptr && !answer_.unavailable && (of_image || answer_.permanent);
   if (!lasting) {
     answers_last_ = false;
     return answer_;
@@ -62,10 +63,10 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
   switch (kind) {
     case MappingKind::kFile:
       if (take(r2r_.At(query))) break;
-      take(elf_.Find(query.process, *query.mapping, query.address));
+      take(elf_.Find(query.process, *query.mapping, query.address, query.time));
       break;
     case MappingKind::kVdso:
-      take(elf_.Find(query.process, *query.mapping, query.address));
+      take(elf_.Find(query.process, *query.mapping, query.address, query.time));
       break;
     case MappingKind::kJitMemory:
       // Images of compressed single-file programs lie in anonymous memory, too.

@@ -19,6 +19,7 @@
 #include "test_paths.h"
 #include "unit/formats/elf/find_symbol.h"
 #include "unit/formats/runtime/runtime_image_builder.h"
+#include "unit/process/hanging_tape.h"
 #include "unit/process/mapping_of_file.h"
 
 namespace clrsampler {
@@ -561,6 +562,25 @@ TEST_F(RuntimeSymbolsTest, OtherImagesKeepTheirAddresses) {
   const std::string path = Written("liblists.so");
   EXPECT_THAT(At(MappingOf(path), AddressIn(path, 3))->text, StartsWith("liblists.so!0x"));
   EXPECT_EQ(source_->counters().runtimes_read, 0u);
+}
+
+TEST_F(ElfSymbolsSourceTest, AFileSystemThatDoesNotAnswerIsAskedAgainAfterASecond) {
+  const std::string file = ElfFixture("libwhole.so");
+  const Mapping mapping = MappingOf(file);
+  const uint64_t address = AddressOf(file, "_ZNK4shop5Order5TotalEi") + 1;
+  HangingTape tape;
+  const Process slow(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape));
+  ElfSymbolsSource source(images_, frames_, notices_, NameStyle::kShort);
+  const auto at = [&](uint64_t time_ns) { return *source.Resolve({slow, &mapping, address, address, {time_ns}}); };
+  EXPECT_EQ(frames_.at(at(kSecondNs).frame).text, "[native: cannot read libwhole.so]");
+  EXPECT_EQ(at(2 * kSecondNs - 1).until.ns, 2 * kSecondNs);
+  EXPECT_EQ(tape.opens, 1);
+  EXPECT_EQ(at(2 * kSecondNs).until.ns, 3 * kSecondNs);
+  EXPECT_EQ(tape.opens, 2);
+  EXPECT_EQ(source.counters().images_failed, 1u) << "it is said once";
+  tape.hangs = false;
+  EXPECT_EQ(frames_.at(at(3 * kSecondNs).frame).text, "shop::Order::Total");
+  EXPECT_EQ(at(3 * kSecondNs).until, MonotonicTime::Max());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "unit/formats/elf/find_symbol.h"
 #include "unit/formats/elf/frame_builder.h"
 #include "unit/formats/elf/linked_image.h"
+#include "unit/process/hanging_tape.h"
 #include "unwind/cfi_step.h"
 
 #if defined(__has_feature)
@@ -588,6 +589,25 @@ TEST_F(ElfUnwindDataTest, AFileThatIsTruncatedWhileItIsUsedIsNotBelieved) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(data_->Find(process_, mapping, code + 300 * 0x20).has_row);
   ASSERT_EQ(data_->unusable().size(), 1u);
   EXPECT_THAT(data_->unusable()[0].reason, HasSubstr("truncated"));
+}
+
+TEST_F(ElfUnwindDataTest, AFileSystemThatDoesNotAnswerIsAskedAgainAfterASecond) {
+  Folder folder;
+  const std::string image = ImageWithFrames();
+  const Mapping mapping = MappingOf(folder.Write("a.so", image));
+  HangingTape tape;
+  const Process slow(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape));
+  const auto at = [&](uint64_t time_ns) { return data_->Find(slow, mapping, kBase + CodeIn(image), {time_ns}); };
+  EXPECT_TRUE(at(kSecondNs).unavailable);
+  EXPECT_FALSE(at(kSecondNs).has_row);
+  EXPECT_TRUE(at(2 * kSecondNs - 1).unavailable);
+  EXPECT_EQ(tape.opens, 1);
+  EXPECT_TRUE(at(2 * kSecondNs).unavailable);
+  EXPECT_EQ(tape.opens, 2);
+  EXPECT_EQ(data_->counters().images_unusable, 1u) << "it is said once";
+  tape.hangs = false;
+  EXPECT_FALSE(at(3 * kSecondNs).unavailable);
+  EXPECT_TRUE(at(3 * kSecondNs).has_row);
 }
 
 }  // namespace

@@ -80,5 +80,14 @@ TEST_F(ProcessCodeTest, TheSameMappingIsAskedAboutOnce) {
   EXPECT_EQ(&At(function_), known) << "it is remembered";
 }
 
+TEST_F(ProcessCodeTest, AnImageThatCouldNotBeReadForATimeIsReadLater) {
+  EXPECT_FALSE(At(function_, kSecondNs).has_row);
+  EXPECT_EQ(At(function_, kSecondNs).kind, CodeKind::kNative);
+  EXPECT_FALSE(code_.answers_last());
+  tape_.hangs = false;
+  EXPECT_TRUE(At(function_, kSecondNs + ImageFiles::kAskAgainNs).has_row);
+  EXPECT_TRUE(code_.answers_last());
+}
+
 }  // namespace
 }  // namespace clrsampler
