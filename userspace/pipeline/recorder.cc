@@ -48,7 +48,7 @@ std::unique_ptr<Session> SessionFor(RunParts& parts, RunProfile& profile) {
   return std::make_unique<RunSession>(parts, profile);
 }
 
-class RecorderImpl : public Recorder {
+class RecorderImpl : public Recorder, private ProgramEnds::Listener {
  public:
   RecorderImpl(const RecordOptions& options, std::unique_ptr<SymbolServer> symbol_server,
                std::shared_ptr<FileBroker> broker)
@@ -59,7 +59,10 @@ class RecorderImpl : public Recorder {
                   .wakers = options.wakers,
                   .min_wait_ns = options.min_wait_ns},
                  parts_.frames),
-        session_(SessionFor(parts_, profile_)) {}
+        session_(SessionFor(parts_, profile_)) {
+    parts_.table.ends().Add(*this);
+  }
+  ~RecorderImpl() override { parts_.table.ends().Remove(*this); }
 
   absl::Status Init();
   absl::Status Run(const std::function<void(const RecordProgress&)>& progress) override;
@@ -103,7 +106,7 @@ class RecorderImpl : public Recorder {
   void SumUpWaits(ProcessKey key);
   void HandleEvent(const SideBandEvent& event);
   void Retire(MonotonicTime before);
-  void Forget(ProcessKey key);
+  void OnProgramEnd(ProcessKey key) override;
   void End();
 
   RunParts parts_;
@@ -378,7 +381,7 @@ void RecorderImpl::HandleWait(const wire_wait& wait) {
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {
   if (parts_.options.on_task_event) parts_.options.on_task_event(event);
   if (const std::optional<ProcessKey> replaced = ApplyToTable(event, parts_.clock, parts_.table)) {
-    Forget(*replaced);
+    parts_.table.ends().Announce(*replaced);
   }
 }
 
@@ -390,7 +393,7 @@ void RecorderImpl::Retire(MonotonicTime before) {
   });
   for (const ProcessKey key : parts_.table.Retire(before)) {
     // Work that was still under way belongs to the process before it has ended.
-    Forget(key);
+    parts_.table.ends().Announce(key);
     if (parts_.waits) parts_.waits->End(key);
     session_->Ended(key);
     if (parts_.table.Find(key.tgid) != nullptr) continue;
@@ -400,14 +403,13 @@ void RecorderImpl::Retire(MonotonicTime before) {
   }
 }
 
-// Drops everything known of its code: it has ended, or runs another program now.
-void RecorderImpl::Forget(ProcessKey key) {
+// Ends what is no PerProcess: the process has ended, or runs another program now.
+void RecorderImpl::OnProgramEnd(ProcessKey key) {
   if (parts_.hooks) parts_.hooks->End(key);
   if (parts_.waits) {
     parts_.waits->EndProgram(key);
     SumUpWaits(key);
   }
-  parts_.table.ends().Announce(key);
 }
 
 void RecorderImpl::SumUpWaits(ProcessKey key) {

@@ -38,6 +38,9 @@ struct Process {
   MonotonicTime code_known_since = MonotonicTime::Min();
   // An exec that has happened but not been handled yet: what is read of the process now belongs to the new program.
   MonotonicTime exec_announced = MonotonicTime::Max();
+  // StatText::start_stack of the program that is known; 0: not known. Another one tells of an exec whose event was
+  // lost.
+  uint64_t start_stack = 0;
   uint32_t exec_count = 0;  // an exec replaces all mappings and everything that was known about code
   MappingTable mappings;
   TargetFiles files;

@@ -80,26 +80,40 @@ Process& ProcessTable::FindOrScan(uint32_t tgid, uint64_t start_ns) {
 
 void ProcessTable::ScanAgain(Entry& entry) {
   Process& process = entry.process;
-  const std::string executable = process.executable;
   entry.process.scanned = clock_.Now();
   process.code_known_since = entry.process.scanned;
   process.mappings.Clear();
   process.files.Reopen();
   Scan(entry);
-  if (process.executable != executable) ++process.exec_count;
+}
+
+// All that was known of the process's code is of the program before.
+void ProcessTable::BeginProgram(Process& process) {
+  process.compiles_since = MonotonicTime::Max();
+  ++process.exec_count;
 }
 
 void ProcessTable::Scan(Entry& entry) {
   Process& process = entry.process;
+  const uint64_t start_stack = std::exchange(process.start_stack, 0);
+  const std::string executable = process.executable;
   if (const auto text = process.files.ReadProc("stat", kMaxProcFileBytes); text.ok()) {
     if (const auto stat = ParseStat(*text); stat.ok()) {
       // A new owner of the pid must not lend its files to the one that was sampled.
       if (!SameStart(process.started_boot_ns, stat->start_ticks * TickNs())) return;
       if (process.started_boot_ns == 0) process.started_boot_ns = stat->start_ticks * TickNs();
       process.comm = stat->comm;
+      process.start_stack = stat->start_stack;
     }
   }
   ReadIdentity(process);
+  // The path of a program changes also when its file is deleted.
+  const bool stacks_known = start_stack != 0 && process.start_stack != 0;
+  if (stacks_known ? process.start_stack != start_stack : !executable.empty() && process.executable != executable) {
+    BeginProgram(process);
+    process.code_known_since = process.scanned;
+    ends_->Announce(process.key);
+  }
   if (const auto text = process.files.ReadProc("maps", kMaxProcFileBytes); text.ok()) {
     for (const MapsLine& line : ParseMaps(*text, /*executable_only=*/true).lines) {
       process.mappings.Insert(MappingOf(line));
@@ -171,6 +185,7 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   process.container = from.container;
   process.mappings = from.mappings;
   process.compiles_since = from.compiles_since;
+  process.start_stack = from.start_stack;
 }
 
 void ProcessTable::AnnounceExec(uint32_t tgid, MonotonicTime time) {
@@ -199,8 +214,8 @@ bool ProcessTable::OnExec(uint32_t tgid, absl::string_view comm, MonotonicTime t
   process.exited = MonotonicTime::Max();  // a thread that calls exec ends the leader and takes its place
   process.comm = std::string(comm);
   process.mappings.Clear();
-  process.compiles_since = MonotonicTime::Max();
-  ++process.exec_count;
+  BeginProgram(process);
+  process.start_stack = 0;  // the next Sweep tells it
   process.files.Reopen();
   process.namespace_pid = 0;
   ReadIdentity(process);
@@ -259,6 +274,11 @@ bool ProcessTable::StillLives(Entry& entry) {
   if (!SameStart(entry.process.started_boot_ns, stat->start_ticks * TickNs())) return false;
   if (stat->state != 'Z' && stat->state != 'X') {
     entry.process.exited = MonotonicTime::Max();
+    // Unless another exec has been announced, or may have been lost, this is the program that is known.
+    if (entry.process.start_stack == 0 && entry.process.exec_announced == MonotonicTime::Max() &&
+        entry.process.scanned >= events_lost_) {
+      entry.process.start_stack = stat->start_stack;
+    }
     return true;
   }
   if (stat->threads < 2) return false;

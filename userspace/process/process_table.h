@@ -73,7 +73,8 @@ class ProcessTable {
   }
   size_t size() const { return current_.size(); }
 
-  // Its owner announces there what has become of the processes that Retire and OnExec tell of.
+  // Its owner announces there what has become of the processes that Retire and OnExec tell of. Where the event of an
+  // exec was lost, the table announces it when /proc shows the new program.
   ProgramEnds& ends() { return *ends_; }
 
  private:
@@ -97,6 +98,7 @@ class ProcessTable {
   Entry& Add(uint32_t tgid, TargetFiles files, MonotonicTime time);
   void Scan(Entry& entry);
   void ScanAgain(Entry& entry);
+  void BeginProgram(Process& process);
   void ReadIdentity(Process& process);
   bool StillLives(Entry& entry);
   Entry* FindEntry(uint32_t tgid);

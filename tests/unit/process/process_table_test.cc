@@ -7,11 +7,18 @@
 #include <filesystem>
 #include <fstream>
 
+#include "process/per_process.h"
+
 namespace clrsampler {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+
+constexpr char kMaps[] =
+    "00400000-00401000 r-xp 00001000 08:01 77                         /usr/bin/app\n"
+    "00500000-00501000 rw-p 00001000 08:01 77                         /usr/bin/app\n"
+    "7f0000000000-7f0000010000 r-xs 00000000 00:01 99                 /memfd:doublemapper (deleted)\n";
 
 // Processes in a fake /proc; the clock only moves when a test moves it.
 class ProcessTableTest : public testing::Test {
@@ -26,16 +33,29 @@ class ProcessTableTest : public testing::Test {
 
   // `start_ticks` of 10 ms.
   void MakeProcess(int pid, const std::string& comm, int start_ticks, int namespace_pid, const std::string& maps,
-                   char state = 'S', int threads = 1) {
+                   char state = 'S', int threads = 1, uint64_t start_stack = 0) {
     const fs::path directory = proc_ / std::to_string(pid);
     fs::create_directories(directory / "root");
     std::ofstream(directory / "stat") << pid << " (" << comm << ") " << state << " 1 1 1 0 -1 0 0 0 0 0 5 7 0 0 20 0 "
-                                      << threads << " 0 " << start_ticks
-                                      << " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+                                      << threads << " 0 " << start_ticks << " 0 0 0 0 0 " << start_stack
+                                      << " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
     std::ofstream(directory / "status") << "Name:\t" << comm << "\nTgid:\t" << pid << "\nPid:\t" << pid
                                         << "\nPPid:\t1\nUid:\t0\t0\t0\t0\nNStgid:\t" << pid << "\t" << namespace_pid
                                         << "\nNSpid:\t" << pid << "\t" << namespace_pid << "\nThreads:\t1\n";
     std::ofstream(directory / "maps") << maps;
+  }
+  // The same process, by its stack, perhaps with another program.
+  void MakeProgram(uint64_t start_stack, const std::string& executable = "") {
+    MakeProcess(42, "app", 100, 42, kMaps, 'S', 1, start_stack);
+    fs::remove(proc_ / "42" / "exe");
+    if (!executable.empty()) fs::create_symlink(executable, proc_ / "42" / "exe");
+  }
+  // Its exec count, after some of its events were lost.
+  uint32_t ExecsAfterLoss(ProcessTable& table) {
+    clock_.Advance(1000);
+    table.OnEventsLost(clock_.Now());
+    clock_.Advance(1000);
+    return table.FindOrScan(42, 0).exec_count;
   }
   static Mapping Code(uint64_t start, std::string path) {
     Mapping mapping;
@@ -49,11 +69,6 @@ class ProcessTableTest : public testing::Test {
   fs::path proc_;
   FakeClock clock_;
 };
-
-constexpr char kMaps[] =
-    "00400000-00401000 r-xp 00001000 08:01 77                         /usr/bin/app\n"
-    "00500000-00501000 rw-p 00001000 08:01 77                         /usr/bin/app\n"
-    "7f0000000000-7f0000010000 r-xs 00000000 00:01 99                 /memfd:doublemapper (deleted)\n";
 
 TEST_F(ProcessTableTest, ContainersAreReadAtScanAndExecAndInheritedAtFork) {
   MakeProcess(42, "shell", 100, 7, kMaps);
@@ -297,6 +312,58 @@ TEST_F(ProcessTableTest, AfterLostEventsAProcessIsReadAgainAndItsPastHasNoNames)
   EXPECT_EQ(process.mappings.Find(0x400010), nullptr);
   EXPECT_NE(process.mappings.Find(0x700010), nullptr);
   EXPECT_EQ(process.code_known_since, MonotonicTime{6000});
+}
+
+// A program that runs itself again has the same path. Its first stack begins elsewhere.
+TEST_F(ProcessTableTest, AfterLostEventsAnExecOfTheSameProgramIsNoticed) {
+  MakeProgram(0x7ffc1000, "/usr/bin/app");
+  ProcessTable table(proc_.string(), clock_);
+  const Process& process = table.FindOrScan(42, 0);
+  PerProcess<int> known;
+  known.Of(process) = 5;
+  EXPECT_EQ(ExecsAfterLoss(table), 0u);
+  EXPECT_NE(known.Find(process.key), nullptr);
+  const MonotonicTime code_began = process.compiles_since;
+  MakeProgram(0x7ffd2000, "/usr/bin/app");
+  EXPECT_EQ(ExecsAfterLoss(table), 1u);
+  EXPECT_EQ(known.Find(process.key), nullptr) << "it is of the program before";
+  EXPECT_EQ(process.code_known_since, clock_.Now());
+  EXPECT_GT(process.compiles_since, code_began);
+  EXPECT_EQ(ExecsAfterLoss(table), 1u);
+}
+
+TEST_F(ProcessTableTest, WhereStacksAreNotShownThePathTellsOfAnExec) {
+  MakeProgram(0, "/usr/bin/app");
+  ProcessTable table(proc_.string(), clock_);
+  PerProcess<int> known;
+  known.Of(table.FindOrScan(42, 0)) = 5;
+  EXPECT_EQ(ExecsAfterLoss(table), 0u);
+  MakeProgram(0, "/usr/bin/next");
+  EXPECT_EQ(ExecsAfterLoss(table), 1u);
+  EXPECT_EQ(known.Find(table.Find(42)->key), nullptr);
+}
+
+TEST_F(ProcessTableTest, AProgramWhoseFileIsDeletedIsTheSame) {
+  MakeProgram(0x7ffc1000, "/usr/bin/app");
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  MakeProgram(0x7ffc1000, "/usr/bin/app (deleted)");
+  EXPECT_EQ(ExecsAfterLoss(table), 0u);
+}
+
+TEST_F(ProcessTableTest, ASweepTellsWhichProgramAnExecBegan) {
+  MakeProgram(0x7ffc1000);
+  ProcessTable table(proc_.string(), clock_);
+  table.FindOrScan(42, 0);
+  MakeProgram(0x7ffd2000);
+  EXPECT_TRUE(table.OnExec(42, "app", {1100}));
+  EXPECT_EQ(ExecsAfterLoss(table), 1u) << "the exec that is known";
+  EXPECT_TRUE(table.OnExec(42, "app", {clock_.Now().ns + 100}));
+  MakeProgram(0x7ffe3000);
+  table.Sweep();
+  EXPECT_EQ(ExecsAfterLoss(table), 2u);
+  MakeProgram(0x7fff4000);
+  EXPECT_EQ(ExecsAfterLoss(table), 3u);
 }
 
 // Sample, mapping, scan: the scan shows the new library, the sample was taken in the old one.

@@ -22,12 +22,13 @@ absl::StatusOr<StatText> ParseStat(absl::string_view text) {
   stat.state = text.front();
   text.remove_prefix(1);
 
-  constexpr size_t kFirst = 4, kLast = 22;  // field numbers as in proc(5)
+  constexpr size_t kFirst = 4, kNeeded = 22, kLast = 28;  // field numbers as in proc(5)
   std::array<uint64_t, kLast + 1> fields{};
   for (size_t field = kFirst; field <= kLast; ++field) {
-    if (!TakeChar(text, ' ')) return damaged;
+    const bool follows = TakeChar(text, ' ');
     const bool negative = TakeChar(text, '-');  // tpgid, priority and nice may be; none of them is used here
-    const std::optional<uint64_t> value = TakeDecimal(text);
+    const std::optional<uint64_t> value = follows ? TakeDecimal(text) : std::nullopt;
+    if (!value && field > kNeeded) break;
     if (!value) return damaged;
     fields[field] = negative ? 0 : *value;
   }
@@ -36,6 +37,7 @@ absl::StatusOr<StatText> ParseStat(absl::string_view text) {
   stat.system_ticks = fields[15];
   stat.threads = fields[20];
   stat.start_ticks = fields[22];
+  stat.start_stack = fields[28];
   return stat;
 }
 

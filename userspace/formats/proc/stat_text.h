@@ -22,6 +22,9 @@ struct StatText {
   uint64_t system_ticks = 0;
   uint64_t threads = 0;
   uint64_t start_ticks = 0;  // since boot; with the pid it tells one process from the next with the same pid
+  // Where the first stack begins, at another address after each exec; 0: not known, as to those who may not trace the
+  // process.
+  uint64_t start_stack = 0;
 };
 
 absl::StatusOr<StatText> ParseStat(absl::string_view text);

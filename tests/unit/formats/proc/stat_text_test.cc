@@ -23,6 +23,13 @@ TEST(StatTextTest, ReadsTheFieldsByTheirNumber) {
   EXPECT_EQ(stat->start_ticks, 987654u);
 }
 
+TEST(StatTextTest, TheStartOfTheStackIsTheSixthFieldBehindTheStartTime) {
+  const std::string line = "4711 (dotnet) S 1 2 3 0 -1 4 100 0 0 0 1234 567 0 0 20 -5 19 0 987654";
+  EXPECT_EQ(ParseStat(line + " 1 2 18446744073709551615 4 5 140727581839360 0 0")->start_stack, 140727581839360u);
+  EXPECT_EQ(ParseStat(line + " 1 2 18446744073709551615 4 5")->start_stack, 0u);
+  EXPECT_EQ(ParseStat(line + " 1 2 x 4 5 6")->start_stack, 0u);
+}
+
 TEST(StatTextTest, ANameCannotForgeFields) {
   for (const std::string comm : {"a b", "x) R 9 9 9", "(((", ")", "", ") S 1 (", "\n"}) {
     const auto stat = ParseStat("7 (" + comm + ")" + kRest);
@@ -49,6 +56,9 @@ TEST(StatTextTest, ReadsOurOwn) {
   EXPECT_EQ(stat->pid, static_cast<uint32_t>(getpid()));
   EXPECT_EQ(stat->parent_pid, static_cast<uint32_t>(getppid()));
   EXPECT_GT(stat->start_ticks, 0u);
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  EXPECT_GT(stat->start_stack, here) << "stacks grow downwards";
+  EXPECT_LT(stat->start_stack - here, uint64_t{1} << 30);
 }
 
 }  // namespace
