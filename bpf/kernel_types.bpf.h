@@ -77,6 +77,7 @@ struct task_struct {
 	struct sched_entity se;
 	long state;	      /* before 5.14 */
 	unsigned int __state; /* since then; 0: it runs or can run */
+	int exit_state;	      /* not 0: it has ended, and nobody has asked for its exit status yet */
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;

@@ -108,6 +108,9 @@ int wait_threads(struct bpf_iter__task *ctx)
 
 	if (!task || !is_followed(task))
 		return 0;
+	/* It waits for nothing any more, and its last record has its sums. */
+	if (BPF_CORE_READ(task, exit_state))
+		return 0;
 	open = bpf_map_lookup_elem(&wait_open, &zero);
 	if (!open)
 		return 0;

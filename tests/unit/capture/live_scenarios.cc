@@ -1158,6 +1158,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"HooksReportCallsWithTheirStacks", HooksReportCallsWithTheirStacks},
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
+      {"ZombiesWaitForNothing", ZombiesWaitForNothing},
       {"ThreadsAreToldWithTheirCreator", ThreadsAreToldWithTheirCreator},
       {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},

@@ -45,6 +45,8 @@ absl::Status WhoAwaitsIsCopied(ScenarioSetting& setting);
 absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting);
 // wait_scenarios.cc
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting);
+// wait_look_scenarios.cc
+absl::Status ZombiesWaitForNothing(ScenarioSetting& setting);
 // Switches the second CPU off and on; only for machines of our own.
 absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting);
 
