@@ -81,6 +81,7 @@ struct task_struct {
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
+	int on_cpu; /* with CONFIG_SMP */
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

@@ -55,18 +55,31 @@ static __always_inline void name_thread(struct wire_wait *wait, struct task_stru
 	BPF_CORE_READ_STR_INTO(&wait->comm, task, comm);
 }
 
-/* Sums with the state that goes on, as of now. */
-static __always_inline void sum_up(struct wire_wait *wait, struct thread_times *times, struct task_struct *task)
+/* Without CONFIG_SMP the one CPU is that of the reader. */
+static __always_inline bool is_on_cpu(struct task_struct *task)
 {
-	struct thread_times now_seen = {};
-	__u64 now = bpf_ktime_get_ns(), open, blocked;
+	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ(task, on_cpu);
+}
 
+/*
+ * Sums with the state that goes on, as of now. A thread that nobody has seen has been in its state since the beginning.
+ * So the state is read before it is looked for: a thread that leaves its state is seen first.
+ */
+static __always_inline void sum_up(struct wire_wait *wait, struct task_struct *task)
+{
+	bool runnable = is_runnable(task), on_cpu = is_on_cpu(task);
+	struct thread_times now_seen = {}, *times;
+	__u64 now, open, blocked;
+
+	barrier();
+	times = times_of(task, false);
+	now = bpf_ktime_get_ns();
 	if (times)
 		now_seen = *times;
 	if (!now_seen.seen_ns) {
 		see(&now_seen, task);
-		now_seen.waiting = 1;
-		now_seen.blocked = !is_runnable(task);
+		now_seen.waiting = !on_cpu;
+		now_seen.blocked = !runnable;
 	}
 	open = passed(now_seen.since_ns, now);
 	blocked = !now_seen.blocked ? 0 : now_seen.woken_ns ? passed(now_seen.since_ns, now_seen.woken_ns) : open;
@@ -102,7 +115,6 @@ int wait_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct wire_open_wait *open;
-	struct thread_times *times;
 	__u32 zero = 0;
 	long bytes;
 
@@ -115,13 +127,12 @@ int wait_threads(struct bpf_iter__task *ctx)
 	if (!open)
 		return 0;
 	__builtin_memset(open, 0, sizeof(*open));
-	times = times_of(task, false);
 	open->wait.flags = WIRE_WAIT_OPEN;
 	open->wait.syscall = -1;
 	name_thread(&open->wait, task);
 	if (!open->wait.tgid)
 		return 0;
-	sum_up(&open->wait, times, task);
+	sum_up(&open->wait, task);
 	open->switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 	if (open->wait.blocked_weight || open->wait.runnable_weight) {
 		take_task_registers(open, task);

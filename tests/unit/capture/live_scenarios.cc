@@ -1159,6 +1159,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"AllocationsAreSummedUp", AllocationsAreSummedUp},
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
       {"ZombiesWaitForNothing", ZombiesWaitForNothing},
+      {"AThreadThatWasNeverSwitchedHasRun", AThreadThatWasNeverSwitchedHasRun},
       {"ThreadsAreToldWithTheirCreator", ThreadsAreToldWithTheirCreator},
       {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},

@@ -47,6 +47,7 @@ absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting);
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting);
 // wait_look_scenarios.cc
 absl::Status ZombiesWaitForNothing(ScenarioSetting& setting);
+absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting);
 // Switches the second CPU off and on; only for machines of our own.
 absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting);
 

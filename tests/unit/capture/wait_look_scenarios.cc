@@ -1,8 +1,11 @@
 // The look at the end: what it tells of threads that do something else than wait.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <memory>
+#include <atomic>
+#include <cstdint>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "capture/feature_report.h"
@@ -43,6 +46,55 @@ class Zombie {
   const pid_t pid_;
 };
 
+// A thread that computes on a CPU of its own until the destructor, and lets no other run there.
+class Hog {
+ public:
+  Hog()
+      : thread_([this] {
+          cpu_set_t last;
+          CPU_ZERO(&last);
+          CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &last);
+          sched_setaffinity(0, sizeof last, &last);
+          const sched_param first{.sched_priority = 1};
+          sched_setscheduler(0, SCHED_FIFO, &first);
+          tid_ = OwnTid();
+          while (!ended_) {
+            // It makes no call.
+          }
+        }) {
+    while (tid_ == 0) usleep(1000);
+  }
+  Hog(const Hog&) = delete;
+  Hog& operator=(const Hog&) = delete;
+  ~Hog() {
+    ended_ = true;
+    thread_.join();
+  }
+  uint32_t tid() const { return tid_; }
+
+ private:
+  std::atomic<uint32_t> tid_{0};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+// Leaves the last CPU alone.
+class OffTheLastCpu {
+ public:
+  OffTheLastCpu() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t rest = before_;
+    CPU_CLR(sysconf(_SC_NPROCESSORS_ONLN) - 1, &rest);
+    sched_setaffinity(0, sizeof rest, &rest);
+  }
+  OffTheLastCpu(const OffTheLastCpu&) = delete;
+  OffTheLastCpu& operator=(const OffTheLastCpu&) = delete;
+  ~OffTheLastCpu() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
 }  // namespace
 
 absl::Status ZombiesWaitForNothing(ScenarioSetting&) {
@@ -66,6 +118,36 @@ absl::Status ZombiesWaitForNothing(ScenarioSetting&) {
   if (told == records.by_thread.end() || (told->second.back().flags & WIRE_WAIT_THREAD_ENDED) == 0) {
     return WrongLook("the end was not told");
   }
+  return absl::OkStatus();
+}
+
+absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+    setting.notes += " (not on one CPU)";
+    return absl::OkStatus();
+  }
+  constexpr int kTries = 10;
+  for (int i = 0; i < kTries; ++i) {
+    auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+    if (!sampler.ok()) return sampler.status();
+    RETURN_IF_ERROR((*sampler)->Track(getpid()));
+    const OffTheLastCpu elsewhere;
+    const Hog hog;
+    RETURN_IF_ERROR((*sampler)->Start());
+    usleep(200'000);
+    (*sampler)->StopSampling();
+    const WaitRecords records = DrainWaitRecords(**sampler);
+    const wire_wait* open = records.OpenOf(hog.tid());
+    if (open == nullptr) return WrongLook("the thread was not looked at");
+    // The kernel's own threads of that CPU come first.
+    if (open->total_waits != 0) continue;
+    setting.notes += absl::StrCat(" ", open->total_cpu_ns, " ns of CPU time, ", open->total_runnable_ns, " runnable");
+    if (open->total_cpu_ns < 190'000'000 || open->total_runnable_ns != 0 || open->total_blocked_ns != 0) {
+      return WrongLook(open->total_cpu_ns, " ns of CPU time in 200 ms");
+    }
+    return absl::OkStatus();
+  }
+  setting.notes += absl::StrCat(" (it was switched in each of ", kTries, " tries)");
   return absl::OkStatus();
 }
 
