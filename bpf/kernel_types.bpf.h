@@ -107,9 +107,9 @@ struct bpf_iter__task {
 	struct task_struct *task; /* NULL: that was the last one */
 } RELOCATED;
 
-/* include/linux/sched.h; the values have not changed since 2.6 and 3.9 */
+/* include/linux/sched.h; the values of flags have not changed since 2.6 and 3.9 */
+#define TASK_DEAD 0x80 /* of a task that leaves its CPU for the last time, since 4.14 */
 #define PF_VCPU 0x00000001
-#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 #if defined(__TARGET_ARCH_x86)

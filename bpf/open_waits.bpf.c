@@ -77,7 +77,7 @@ static __always_inline void sum_up(struct wire_wait *wait, struct task_struct *t
 	if (times)
 		now_seen = *times;
 	if (!now_seen.seen_ns) {
-		see(&now_seen, task);
+		see(&now_seen, task, now);
 		now_seen.waiting = !on_cpu;
 		now_seen.blocked = !runnable;
 	}

@@ -7,15 +7,20 @@
 #ifndef CLRSAMPLER_THREAD_TIMES_BPF_H_
 #define CLRSAMPLER_THREAD_TIMES_BPF_H_
 
+#include "shared_maps.bpf.h"
 #include "tracked.bpf.h"
 
 extern const volatile __u8 use_task_storage; /* the kernel has it and it is safe here (6.4); else wait_times is used */
 extern const volatile __u32 only_tgid;	     /* in the initial pid namespace; 0: is_tracked tells */
 extern const volatile __u64 min_wait_ns;     /* shorter parts only add to their thread's sums */
 extern volatile __u64 waits_began_ns;	     /* a thread that was there then has waited or run since then */
+extern const volatile __u32 wait_table_threads; /* so many have room in wait_times, whichever CPUs they came by */
+extern volatile __u64 wait_table_used;		/* entries that were made and not deleted; pushed out ones count */
+extern volatile __u32 wait_table_was_full;	/* some may have been pushed out */
 
 /* The times of a thread's present state, and its sums. */
 struct thread_times {
+	__u64 born_ns;	/* in wait_times: when the thread began, which tells reused ids apart */
 	__u64 since_ns; /* when it left its CPU, or got one; 0: not seen yet */
 	__u64 woken_ns; /* in a wait: when it became runnable; 0: it has not */
 	__u64 seen_ns;
@@ -39,7 +44,7 @@ struct thread_times {
 	char waker_comm[16];
 };
 
-/* 168 bytes a thread that was seen, gone with it. */
+/* 144 bytes a thread that was seen, gone with it. */
 struct thread_storage_map {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -49,8 +54,9 @@ struct thread_storage_map {
 extern struct thread_storage_map wait_storage SEC(".maps");
 
 /*
- * The same by thread id, in the initial pid namespace, of kernels without task storage. 16384 threads, 3.5 MB; one that
- * is pushed out begins anew, and user space sees that its sums fell. One entry where it is not used.
+ * The same by thread id, in the initial pid namespace, of kernels without task storage. 16384 threads, 3.5 MB, and 128
+ * more for each CPU, which keeps so many free for itself. A thread that may have been pushed out is seen anew: user
+ * space knows its stretches apart by seen_ns. One entry where it is not used.
  */
 struct thread_table_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -60,23 +66,45 @@ struct thread_table_map {
 };
 extern struct thread_table_map wait_times SEC(".maps");
 
+static __always_inline struct thread_times *times_in_table(struct task_struct *task, bool create)
+{
+	struct thread_times fresh, *times;
+	__u32 pid = task->pid;
+
+	times = bpf_map_lookup_elem(&wait_times, &pid);
+	if (times && times->born_ns == task->start_time)
+		return times;
+	if (!create)
+		return NULL;
+	if (times) { /* of another thread of that number, whose end was not seen */
+		__builtin_memset(times, 0, sizeof(*times));
+		times->born_ns = task->start_time;
+		return times;
+	}
+	__builtin_memset(&fresh, 0, sizeof(fresh));
+	fresh.born_ns = task->start_time;
+	if (!bpf_map_update_elem(&wait_times, &pid, &fresh, BPF_NOEXIST)) {
+		__sync_fetch_and_add(&wait_table_used, 1);
+		if (wait_table_used > wait_table_threads)
+			wait_table_was_full = 1;
+	}
+	return bpf_map_lookup_elem(&wait_times, &pid);
+}
+
 static __always_inline struct thread_times *times_of(struct task_struct *task, bool create)
 {
-	struct thread_times *times;
-	__u32 pid;
-
 	if (use_task_storage)
 		return bpf_task_storage_get(&wait_storage, task, NULL, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	pid = task->pid;
-	times = bpf_map_lookup_elem(&wait_times, &pid);
-	if (!times && create) {
-		struct thread_times fresh;
+	return times_in_table(task, create);
+}
 
-		__builtin_memset(&fresh, 0, sizeof(fresh));
-		bpf_map_update_elem(&wait_times, &pid, &fresh, BPF_NOEXIST);
-		times = bpf_map_lookup_elem(&wait_times, &pid);
-	}
-	return times;
+/* The task has left its CPU for the last time. */
+static __always_inline void forget_times(struct task_struct *task)
+{
+	__u32 pid = task->pid;
+
+	if (!use_task_storage && !bpf_map_delete_elem(&wait_times, &pid))
+		__sync_fetch_and_add(&wait_table_used, -1);
 }
 
 static __always_inline bool is_followed(struct task_struct *task)
@@ -94,19 +122,41 @@ static __always_inline bool is_followed(struct task_struct *task)
 	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
 }
 
-static __always_inline bool is_runnable(struct task_struct *task)
+static __always_inline __u32 state_of(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
-		return !task->__state;
-	return !task->state;
+		return task->__state;
+	return task->state;
 }
 
-/* The time of a thread before it was seen is known as little as the time before all of this began. */
-static __always_inline void see(struct thread_times *times, struct task_struct *task)
+static __always_inline bool is_runnable(struct task_struct *task)
+{
+	return !state_of(task);
+}
+
+/* Its entry may have been pushed out of the table. A thread that has never left a CPU had none. */
+static __always_inline bool may_be_forgotten(struct task_struct *task)
+{
+	return !use_task_storage && wait_table_was_full &&
+	       (task->start_time <= waits_began_ns || task->nvcsw + task->nivcsw);
+}
+
+/*
+ * The time of a thread before it was seen is known as little as the time before all of this began. Where some of it may
+ * have been told, what follows is a stretch of its own, so that no time counts twice.
+ */
+static __always_inline void see(struct thread_times *times, struct task_struct *task, __u64 now)
 {
 	__u64 born = task->start_time;
 
 	times->seen_ns = born > waits_began_ns ? born : waits_began_ns;
+	if (may_be_forgotten(task)) {
+		struct wire_counters *counts = this_cpu_counters();
+
+		times->seen_ns = now;
+		if (counts)
+			counts->wait_seen_anew++;
+	}
 	times->since_ns = times->seen_ns;
 }
 

@@ -32,6 +32,9 @@ const volatile __u64 min_wait_ns = 0;
 const volatile __u8 take_waker_stacks = 1;
 const volatile __u32 wait_thinning = 1; /* of waits that are told; at least 1 */
 volatile __u64 waits_began_ns = 0;
+const volatile __u32 wait_table_threads = 16384;
+volatile __u64 wait_table_used = 0;
+volatile __u32 wait_table_was_full = 0;
 
 struct thread_storage_map wait_storage SEC(".maps");
 struct thread_table_map wait_times SEC(".maps");
@@ -215,12 +218,12 @@ static __always_inline void tell(void *ctx, struct thread_times *times, bool wit
 static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_struct *task, __u64 now)
 {
 	struct thread_times *times = times_of(task, true);
-	bool ends = task->flags & PF_EXITING;
+	bool ends = state_of(task) & TASK_DEAD;
 
 	if (!times)
 		return;
 	if (!times->seen_ns)
-		see(times, task);
+		see(times, task, now);
 	times->cpu_ns += passed(times->since_ns, now);
 	times->since_ns = now;
 	times->woken_ns = 0;
@@ -238,6 +241,7 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 		times->last_blocked_ns = 0;
 		times->last_runnable_ns = 0;
 		tell(ctx, times, false, now);
+		forget_times(task);
 	}
 }
 
@@ -250,7 +254,7 @@ static __always_inline void gets_cpu(void *ctx, struct task_struct *task, __u64 
 	if (!times)
 		return;
 	if (!times->seen_ns) {
-		see(times, task);
+		see(times, task, now);
 		/* One that was there waited for what nobody saw; a new one has never run. */
 		times->blocked = times->seen_ns == waits_began_ns;
 	}
@@ -335,7 +339,7 @@ int BPF_PROG(wait_waking, struct task_struct *task)
 	if (!times)
 		return 0;
 	if (!times->seen_ns) { /* it has waited since before all of this began */
-		see(times, task);
+		see(times, task, bpf_ktime_get_ns());
 		times->waiting = 1;
 		times->blocked = 1;
 	}

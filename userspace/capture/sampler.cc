@@ -108,7 +108,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& o
   std::unique_ptr<Sampler> sampler(new Sampler(options));
   const LibbpfLog log;
   RaiseLockedMemoryLimit();
-  absl::Status loaded = sampler->Load(features, /*task_storage=*/options.waits && TaskStorageIsSafe());
+  absl::Status loaded =
+      sampler->Load(features, /*task_storage=*/options.waits && !options.wait_table && TaskStorageIsSafe());
   if (!loaded.ok()) {
     const std::string said = log.Tail(6);
     if (said.empty()) return loaded;
@@ -204,7 +205,8 @@ absl::Status Sampler::Configure(const FeatureReport& features, bool task_storage
                                    .thinning = options_.wait_thinning,
                                    .looks = options_.wait_looks,
                                    .only_process = pid_namespace == 0 ? options_.only_process : 0,
-                                   .task_storage = task_storage},
+                                   .task_storage = task_storage,
+                                   .table_threads = options_.wait_table_threads},
                  slots);
   has_cookies_ = options_.allocation_hooks && HasAttachCookie();
   SelectPrograms(features, pid_namespace);

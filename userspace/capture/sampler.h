@@ -61,6 +61,9 @@ struct SamplerOptions {
   bool waker_stacks = true;
   uint32_t wait_thinning = 1;
   bool wait_looks = false;
+  // Threads are kept in a table by number, as on kernels that can't store with a task: TaskStorageIsSafe.
+  bool wait_table = false;
+  uint32_t wait_table_threads = 16'384;  // beyond these some begin anew
   // Each CPU sends at most 400 stacks of allocations a second, divided by this.
   uint32_t allocation_thinning = 1;
   // The hits of hooks of one process that are sent on average, and at once. A stack counts as eight of them, and none

@@ -30,6 +30,8 @@ namespace clrsampler {
 namespace {
 
 constexpr size_t kMaxThreads = 65'536;
+// A CPU may keep so many entries of a table for itself (LOCAL_FREE_TARGET, kernel/bpf/bpf_lru_list.c).
+constexpr uint32_t kEntriesKeptByCpu = 128;
 constexpr int kMaxLooks = 5;
 constexpr uint64_t kUsualStackBytes = 32 << 10;
 constexpr uint64_t kMaxStackBytes = 1 << 20;  // of one, as for `clrsampler stacks`
@@ -78,11 +80,13 @@ WaitTracer::WaitTracer(clrsampler_bpf& skeleton, const WaitTracerOptions& option
   auto& maps = skeleton.maps;
   const bool in_storage = options.wanted && options.task_storage;
   bpf_map__set_autocreate(maps.wait_storage, in_storage);
-  if (!options.wanted || in_storage) bpf_map__set_max_entries(maps.wait_times, 1);
+  const bool in_table = options.wanted && !in_storage;
+  bpf_map__set_max_entries(maps.wait_times, in_table ? options.table_threads + possible_cpus * kEntriesKeptByCpu : 1);
   if (!options.wanted) return;
   bpf_map__set_max_entries(maps.wait_alarms, possible_cpus);
   auto& constants = *skeleton.rodata;
   constants.use_task_storage = in_storage;
+  constants.wait_table_threads = options.table_threads;
   constants.only_tgid = static_cast<uint32_t>(options.only_process);
   constants.min_wait_ns = options.min_wait_ns;
   constants.take_waker_stacks = options.waker_stacks;

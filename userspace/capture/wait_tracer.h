@@ -27,12 +27,13 @@ namespace clrsampler {
 
 struct WaitTracerOptions {
   bool wanted = false;
-  uint64_t min_wait_ns = 0;   // shorter parts of waits only add to their thread's sums
-  bool waker_stacks = true;   // else wakers are named without their stacks
-  uint32_t thinning = 1;      // each CPU tells at most 500 parts of waits a second, divided by this
-  bool looks = false;         // Look is called again and again, and Stop does not look
-  pid_t only_process = 0;     // in the initial pid namespace; 0: as the sampler filters
-  bool task_storage = false;  // see below
+  uint64_t min_wait_ns = 0;    // shorter parts of waits only add to their thread's sums
+  bool waker_stacks = true;    // else wakers are named without their stacks
+  uint32_t thinning = 1;       // each CPU tells at most 500 parts of waits a second, divided by this
+  bool looks = false;          // Look is called again and again, and Stop does not look
+  pid_t only_process = 0;      // in the initial pid namespace; 0: as the sampler filters
+  bool task_storage = false;   // see below
+  uint32_t table_threads = 0;  // that have room in the table which is used without it
 };
 
 // Whether what is known of a thread may be stored with its task. Storing allocates memory while the scheduler's locks

@@ -90,10 +90,18 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   waits["passed_over"] = counters.wait_passed_over;
   waits["kept"] = counters.wait_kept;
   waits["records_sent"] = counters.wait_records_sent;
+  waits["seen_anew"] = counters.wait_seen_anew;
   waits["records_lost"] = counters.wait_records_lost + parts.intake.runtime_events_dropped();
   // With hooks these count as theirs.
   if (parts.hooks == nullptr) waits["records_lost"] += parts.intake.runtime_events_limited();
   account.waits = deltas_.Since("waits", waits);
+  if (account.waits["seen_anew"] != 0) {
+    parts.notices.Add("wait_table_full", "",
+                      absl::StrCat("more threads than the kernel keeps the times of: some threads were forgotten and "
+                                   "seen anew, ",
+                                   account.waits["seen_anew"], " times. The time in between is missing"),
+                      "Linux 6.4 or newer, or fewer processes: --pid");
+  }
   if (account.waits["records_lost"] == 0) return;
   parts.notices.Add(
       "wait_records_lost", "",

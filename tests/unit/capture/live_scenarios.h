@@ -45,9 +45,13 @@ absl::Status WhoAwaitsIsCopied(ScenarioSetting& setting);
 absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting);
 // wait_scenarios.cc
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting);
+absl::Status ATableTellsWaitsWithTheirWakers(ScenarioSetting& setting);
 // wait_look_scenarios.cc
 absl::Status ZombiesWaitForNothing(ScenarioSetting& setting);
 absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting);
+// wait_table_scenarios.cc
+absl::Status AThreadWithAnothersNumberBeginsAnew(ScenarioSetting& setting);
+absl::Status ThreadsBeyondTheTableBeginAnew(ScenarioSetting& setting);
 // Switches the second CPU off and on; only for machines of our own.
 absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting);
 

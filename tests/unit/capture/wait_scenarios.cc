@@ -19,6 +19,7 @@
 #include "status/status.h"
 #include "unit/capture/live_scenarios.h"
 #include "unit/capture/live_targets.h"
+#include "unit/capture/wait_records.h"
 
 namespace clrsampler::test_support {
 namespace {
@@ -26,14 +27,12 @@ namespace {
 constexpr int kRounds = 25;
 constexpr uint64_t kSleepNs = 20'000'000;
 
-uint32_t ThreadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
-
 // One that sleeps and one that waits for it, and nothing else, until both are told to end.
 struct Pair {
   Pair() {
     if (pipe(go) != 0 || pipe(turn) != 0) abort();
     sleeping = std::thread([this] {
-      sleeper = ThreadId();
+      sleeper = OwnTid();
       Receive(go);
       for (int i = 0; i < kRounds; ++i) {
         const timespec pause{0, kSleepNs};
@@ -42,7 +41,7 @@ struct Pair {
       }
     });
     waiting = std::thread([this] {
-      waiter = ThreadId();
+      waiter = OwnTid();
       for (int i = 0; i < kRounds; ++i) Receive(turn);
     });
   }
@@ -103,15 +102,10 @@ std::map<uint32_t, Waits> DrainWaits(Sampler& sampler) {
   return by_thread;
 }
 
-}  // namespace
-
-absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
-  SamplerOptions options;
-  options.filter_processes = true;
+absl::Status TellsWaitsWithTheirWakers(ScenarioSetting& setting, bool table) {
+  SamplerOptions options = FollowingWaits();
   options.only_process = getpid();
-  options.frequency_hz = 1;
-  options.waits = true;
-  options.min_wait_ns = 1'000'000;
+  options.wait_table = table;
   auto sampler = Sampler::Create(options, ProbeFeatures());
   if (!sampler.ok()) return sampler.status();
   RETURN_IF_ERROR((*sampler)->Track(getpid()));
@@ -161,6 +155,16 @@ absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
   }
   setting.notes += absl::StrCat(" ", counters.wait_without_stack, " records without a stack");
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
+  return TellsWaitsWithTheirWakers(setting, /*table=*/false);
+}
+
+absl::Status ATableTellsWaitsWithTheirWakers(ScenarioSetting& setting) {
+  return TellsWaitsWithTheirWakers(setting, /*table=*/true);
 }
 
 }  // namespace clrsampler::test_support

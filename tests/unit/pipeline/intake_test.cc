@@ -10,57 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "capture/capture.h"
 #include "pipeline/run_parts.h"
+#include "unit/pipeline/fake_capture.h"
 
 namespace clrsampler {
 namespace {
 
+using test_support::FakeCapture;
+
 using testing::Contains;
 using testing::Field;
-
-// A kernel that sends what a test gives it.
-class FakeCapture : public Capture {
- public:
-  std::vector<SideBandEvent> events;
-  std::vector<std::string> records;
-  double fill_now = 0;
-
-  void Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) override {
-    for (const SideBandEvent& event : std::exchange(events, {})) on_event(event);
-    for (const std::string& record : std::exchange(records, {})) on_record(std::as_bytes(std::span(record)));
-  }
-  double fill() const override { return fill_now; }
-  wire_counters counters() const override { return {}; }
-  bool ended() const override { return false; }
-  absl::Status Start() override { return absl::OkStatus(); }
-  void StopSampling() override {}
-  bool sampling() const override { return true; }
-  FollowedCpus FollowCpus(CpuPulse::BusyNs) override { return {}; }
-  absl::Status SetFrequency(int) override { return absl::OkStatus(); }
-  absl::Status Track(pid_t tgid) override {
-    tracked.push_back(tgid);
-    return absl::OkStatus();
-  }
-  void Untrack(pid_t) override {}
-  absl::Status SetTransientCode(pid_t, const wire_transient_code&, std::span<const wire_transient_heap>) override {
-    return absl::OkStatus();
-  }
-  void ForgetTransientCode(pid_t) override {}
-  absl::Status SetThreadVariable(pid_t, const wire_thread_variable&) override { return absl::OkStatus(); }
-  void ForgetThreadVariable(pid_t) override {}
-  absl::Status SetAsyncLayout(pid_t, const wire_async_layouts&) override { return absl::OkStatus(); }
-  void ForgetAsyncLayout(pid_t) override {}
-  absl::StatusOr<UniqueFd> AttachHook(const HookPlace&, const std::string&) override {
-    return absl::UnimplementedError("no probes");
-  }
-  std::vector<HitsOfOthers> HookHitsOfOthers() const override { return {}; }
-  void ReadOpenWaits(const OpenWaitQuery&) override {}
-  uint64_t map_bytes() const override { return 0; }
-  std::vector<int> wake_fds() const override { return {}; }
-
-  std::vector<pid_t> tracked;
-};
 
 class IntakeTest : public testing::Test {
  protected:

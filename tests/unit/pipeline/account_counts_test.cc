@@ -1,0 +1,53 @@
+#include "pipeline/account_counts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+#include "pipeline/run_parts.h"
+#include "unit/pipeline/fake_capture.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class AccountCountsTest : public testing::Test {
+ protected:
+  AccountCountsTest() : parts_(RecordOptions(), nullptr, nullptr) {
+    auto capture = std::make_unique<test_support::FakeCapture>();
+    capture_ = capture.get();
+    parts_.capture = std::move(capture);
+    parts_.waits.emplace([](const ObservedWait&) {}, parts_.frames);
+    parts_.intake.emplace(
+        Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                      nullptr, parts_.threads, parts_.account, parts_.notices},
+        SamplesKept::kAll);
+    parts_.counts.Begin();
+  }
+
+  RunParts parts_;
+  test_support::FakeCapture* capture_ = nullptr;
+};
+
+TEST_F(AccountCountsTest, WaitsThatAreWholeNeedNoNotice) {
+  parts_.CountAccount();
+  EXPECT_THAT(parts_.account.notices, IsEmpty());
+}
+
+TEST_F(AccountCountsTest, ThreadsThatAreSeenAnewAreSaid) {
+  capture_->counted.wait_seen_anew = 3;
+  parts_.CountAccount();
+  EXPECT_EQ(parts_.account.waits["seen_anew"], 3u);
+  EXPECT_THAT(parts_.account.notices,
+              Contains(AllOf(Field(&Notice::kind, "wait_table_full"), Field(&Notice::message, HasSubstr("3 times")))));
+}
+
+}  // namespace
+}  // namespace clrsampler
