@@ -74,8 +74,11 @@ static __always_inline void sum_up(struct wire_wait *wait, struct task_struct *t
 	barrier();
 	times = times_of(task, false);
 	now = bpf_ktime_get_ns();
-	if (times)
+	if (times) {
+		times->tgid = wait->tgid;
+		times->tid = wait->tid;
 		now_seen = *times;
+	}
 	if (!now_seen.seen_ns) {
 		see(&now_seen, task, now);
 		now_seen.waiting = !on_cpu;

@@ -38,13 +38,14 @@ struct thread_times {
 	__u32 flags; /* WIRE_WAIT_* */
 	__u32 waker_tgid;
 	__u32 waker_tid;
+	__u32 tgid, tid; /* of the thread itself, as they were last told; 0: not yet */
 	__u64 last_blocked_ns;
 	__u64 last_runnable_ns;
 	__u64 last_woken_ns;
 	char waker_comm[16];
 };
 
-/* 144 bytes a thread that was seen, gone with it. */
+/* 152 bytes a thread that was seen, gone with it. */
 struct thread_storage_map {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

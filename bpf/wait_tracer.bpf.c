@@ -182,6 +182,18 @@ static __always_inline void fill_wait(struct wire_wait *wait, struct thread_time
 	__builtin_memcpy(wait->waker_comm, times->waker_comm, sizeof(wait->waker_comm));
 }
 
+/* A thread that ends may have given its numbers in the agent's namespace back before it leaves its CPU. */
+static __always_inline void name_by_last(struct wire_cpu_sample *sample, struct thread_times *times)
+{
+	if (sample->tid) {
+		times->tgid = sample->tgid;
+		times->tid = sample->tid;
+	} else if (times->tid) {
+		sample->tgid = times->tgid;
+		sample->tid = times->tid;
+	}
+}
+
 /* Tells the wait of the current thread that is pending, or that the thread ends. */
 static __always_inline void tell(void *ctx, struct thread_times *times, bool with_stack, __u64 now)
 {
@@ -194,6 +206,11 @@ static __always_inline void tell(void *ctx, struct thread_times *times, bool wit
 	if (!scratch || !counts)
 		return;
 	name_task(&scratch->sample, WIRE_WAIT_STACK, now);
+	name_by_last(&scratch->sample, times);
+	if (!scratch->sample.tgid) {
+		counts->wait_outside++;
+		return;
+	}
 	wait = bpf_ringbuf_reserve(&hook_records, sizeof(*wait), 0);
 	if (!wait) {
 		counts->wait_records_lost++;
@@ -314,10 +331,12 @@ static __always_inline void note_waker(void *ctx, struct thread_times *times, __
 	times->waker_tgid = sample->tgid;
 	times->waker_tid = sample->tid;
 	__builtin_memcpy(times->waker_comm, sample->comm, sizeof(times->waker_comm));
+	if (!sample->tgid)
+		times->flags |= WIRE_WAIT_WAKER_OUTSIDE;
 	if (!take_waker_stacks)
 		return;
 	/* A task that is not followed keeps its user stack to itself; the kernel's shows whether it was interrupted. */
-	if (!current_is_followed()) {
+	if (!sample->tgid || !current_is_followed()) {
 		sample->tgid = 0;
 		sample->process_start_ns = 0;
 		sample->flags |= WIRE_SAMPLE_OUTSIDE | WIRE_SAMPLE_KTHREAD;

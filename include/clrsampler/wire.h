@@ -150,6 +150,7 @@ struct wire_counters {
 	__u64 threads_sent;	  /* struct wire_thread */
 	__u64 threads_lost;	  /* no room in the ring of hooks */
 	struct wire_trace_counters trace;
+	__u64 wait_outside;   /* records that were not sent: the agent's pid namespace does not show the thread */
 	__u64 wait_seen_anew; /* a thread may have been pushed out of the table: its sums begin anew */
 };
 

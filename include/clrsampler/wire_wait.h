@@ -6,6 +6,7 @@
 #define WIRE_WAIT_HAS_STACK 1	    /* a WIRE_WAIT_STACK of the same time follows */
 #define WIRE_WAIT_HAS_WAKER_STACK 2 /* a WIRE_WAKER_STACK of the time woken_ns was to come before this */
 #define WIRE_WAIT_THREAD_ENDED 4    /* the thread's last record: totals, and no wait */
+#define WIRE_WAIT_WAKER_OUTSIDE 16  /* the agent's pid namespace does not show the waker: tgid and tid are 0 */
 #define WIRE_WAIT_OPEN 8 /* the wait was not over when the tracing ended; weights 0: the thread was running */
 
 /* A wait that is sent stands for this many / 256 at least. */
@@ -30,7 +31,7 @@ struct wire_wait {
 	__u64 total_runnable_ns;
 	__u64 total_short_ns; /* of both: parts below the threshold */
 	__u64 total_waits;
-	__u32 waker_tgid; /* 0 with woken_ns: an interrupt of an idle CPU, or a task outside of our pid namespace */
+	__u32 waker_tgid; /* 0 with woken_ns: an interrupt of an idle CPU, or WIRE_WAIT_WAKER_OUTSIDE */
 	__u32 waker_tid;
 	__u32 blocked_weight;
 	__u32 runnable_weight;

@@ -62,6 +62,7 @@ wire_counters SumCounters(std::span<const wire_counters> per_cpu) {
     sum.trace.read += one.trace.read;
     sum.trace.none += one.trace.none;
     sum.trace.unreadable += one.trace.unreadable;
+    sum.wait_outside += one.wait_outside;
     sum.wait_seen_anew += one.wait_seen_anew;
     for (int reason = 0; reason < WIRE_DROP_COUNT; ++reason) sum.drops[reason] += one.drops[reason];
   }

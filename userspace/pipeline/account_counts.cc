@@ -90,6 +90,7 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   waits["passed_over"] = counters.wait_passed_over;
   waits["kept"] = counters.wait_kept;
   waits["records_sent"] = counters.wait_records_sent;
+  waits["outside"] = counters.wait_outside;
   waits["seen_anew"] = counters.wait_seen_anew;
   waits["records_lost"] = counters.wait_records_lost + parts.intake.runtime_events_dropped();
   // With hooks these count as theirs.

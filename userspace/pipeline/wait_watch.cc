@@ -239,7 +239,9 @@ WaitKind WaitWatch::Give(ProcessKey key, const Pending& pending, std::span<const
   observed.comm = CommOf(wait.comm);
   observed.ended = {wait.header.time_ns - std::min<uint64_t>(wait.header.time_ns, wait.runnable_ns)};
   observed.frames = frames;
-  observed.by_interrupt = (waker != nullptr && waker->by_interrupt) || (wait.woken_ns != 0 && wait.waker_tid == 0);
+  const bool outside = (wait.flags & WIRE_WAIT_WAKER_OUTSIDE) != 0;
+  observed.by_interrupt =
+      (waker != nullptr && waker->by_interrupt) || (wait.woken_ns != 0 && wait.waker_tid == 0 && !outside);
   // Without the kernel's functions a thread that an interrupt met would pass for one that ended the wait.
   if (!observed.by_interrupt && waker != nullptr && waker->kernel_is_named) {
     observed.waker_tgid = wait.waker_tgid;

@@ -1160,6 +1160,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
       {"ZombiesWaitForNothing", ZombiesWaitForNothing},
       {"AThreadThatWasNeverSwitchedHasRun", AThreadThatWasNeverSwitchedHasRun},
+      {"WaitsOutsideOfTheNamespaceAreNoProcess", WaitsOutsideOfTheNamespaceAreNoProcess},
       {"AThreadWithAnothersNumberBeginsAnew", AThreadWithAnothersNumberBeginsAnew},
       {"ThreadsBeyondTheTableBeginAnew", ThreadsBeyondTheTableBeginAnew},
       {"ATableTellsWaitsWithTheirWakers", ATableTellsWaitsWithTheirWakers},

@@ -142,6 +142,22 @@ TEST_F(WaitWatchTest, AThreadThatAnInterruptMeetsHasWokenNobody) {
   EXPECT_THAT(given_[0].waker_stack, IsEmpty());
 }
 
+TEST_F(WaitWatchTest, AWakerOutsideOfTheNamespaceIsNoInterrupt) {
+  wire_wait wait = WokenWait(1000, 800);
+  wait.waker_tid = 0;
+  watch_.Handle(process_, wait);
+  TakeStack(1000, Stack("System.Threading.Thread.Sleep"));
+  wait = WokenWait(2000, 1800);
+  wait.waker_tid = 0;
+  wait.flags |= WIRE_WAIT_WAKER_OUTSIDE;
+  watch_.Handle(process_, wait);
+  TakeStack(2000, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(2));
+  EXPECT_TRUE(given_[0].by_interrupt);
+  EXPECT_FALSE(given_[1].by_interrupt);
+  EXPECT_EQ(given_[1].waker, 0);
+}
+
 TEST_F(WaitWatchTest, WhatASenderDeliversOnTheStackOfInterruptsIsItsOwn) {
   TakeWaker(800, 2,
             {Managed("Shop.Sender.Send"), Kernel("tcp_sendmsg"), Kernel("do_softirq_own_stack"),
