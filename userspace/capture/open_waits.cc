@@ -28,9 +28,26 @@ bool TakeBack(wire_open_wait& open, MonotonicTime time) {
   }
   TakeOff(wait.runnable_ns, wait.total_runnable_ns, left);
   TakeOff(wait.blocked_ns, wait.total_blocked_ns, left);
-  wait.total_cpu_ns -= std::min<uint64_t>(wait.total_cpu_ns, left);
+  const uint64_t ran = std::min<uint64_t>(wait.total_cpu_ns, left);
+  wait.total_cpu_ns -= ran;
+  left -= ran;
+  // It has waited for the rest, in short waits that have ended since.
+  for (__u64* total : {&wait.total_blocked_ns, &wait.total_runnable_ns}) {
+    const uint64_t part = std::min<uint64_t>(*total, left);
+    *total -= part;
+    left -= part;
+    wait.total_short_ns -= std::min<uint64_t>(wait.total_short_ns, part);
+  }
   if (wait.runnable_ns == 0) wait.runnable_weight = 0;
   if (wait.blocked_ns == 0) wait.blocked_weight = 0;
+  return true;
+}
+
+bool EndAt(wire_open_wait& open, MonotonicTime time) {
+  if (!TakeBack(open, time)) return false;
+  wire_wait& wait = open.wait;
+  if (wait.blocked_weight == 0) wait.total_short_ns += wait.blocked_ns;
+  if (wait.runnable_weight == 0) wait.total_short_ns += wait.runnable_ns;
   return true;
 }
 

@@ -27,8 +27,11 @@ struct OpenWaitQuery {
 };
 
 // Takes back what has passed since `time`. Where a thread has changed its state meanwhile, the rest comes off its CPU
-// time: its sums come to its life until then. False: it did not live yet.
+// time, and then off its waits: its sums come to its life until then. False: it did not live yet.
 bool TakeBack(wire_open_wait& open, MonotonicTime time);
+
+// The same for a last look: no end of a wait follows, so that short parts count now.
+bool EndAt(wire_open_wait& open, MonotonicTime time);
 
 // Threads whose stacks have been taken, with how often they had left a CPU by then.
 class SeenStacks {

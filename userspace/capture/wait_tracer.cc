@@ -32,7 +32,6 @@ namespace {
 constexpr size_t kMaxThreads = 65'536;
 // A CPU may keep so many entries of a table for itself (LOCAL_FREE_TARGET, kernel/bpf/bpf_lru_list.c).
 constexpr uint32_t kEntriesKeptByCpu = 128;
-constexpr int kMaxLooks = 5;
 constexpr uint64_t kUsualStackBytes = 32 << 10;
 constexpr uint64_t kMaxStackBytes = 1 << 20;  // of one, as for `clrsampler stacks`
 
@@ -209,32 +208,25 @@ std::optional<uint64_t> SwitchesOf(const wire_wait& wait) {
   return sum;
 }
 
-struct ThreadRead {
-  wire_open_wait open{};
-  std::vector<uint64_t> stack;  // empty: there is none
-};
+// The words of a thread's memory are its stack only if it has not run meanwhile. One that has run has reported this
+// wait, or has had the chance to: the look does not tell it.
+std::vector<uint64_t> TakeStack(wire_open_wait& open) {
+  std::vector<uint64_t> stack;
+  if (open.ip != 0) stack = StackOf(open);
+  if (SwitchesOf(open.wait) == open.switches) return stack;
+  open.wait.blocked_weight = open.wait.runnable_weight = 0;
+  return {};
+}
 
 }  // namespace
 
-// The words of a thread's memory are its stack only if it has not run meanwhile. A thread that has run is looked at
-// again.
-void WaitTracer::KeepOpenWaits() {
-  std::map<uint32_t, ThreadRead> threads;  // by tid
-  for (int look = 0; look < kMaxLooks; ++look) {
-    bool moved = false;
-    for (const wire_open_wait& open : ReadThreads()) {
-      ThreadRead& thread = threads[open.wait.tid];
-      if (!thread.stack.empty()) continue;
-      thread.open = open;
-      if (open.ip == 0) continue;
-      thread.stack = StackOf(open);
-      if (SwitchesOf(open.wait) == open.switches) continue;
-      thread.stack.clear();
-      moved = true;
-    }
-    if (!moved) break;
+void WaitTracer::KeepOpenWaits(MonotonicTime as_of) {
+  for (wire_open_wait& open : ReadThreads()) {
+    if (!EndAt(open, as_of)) continue;
+    std::vector<uint64_t> stack;
+    if (open.wait.blocked_weight != 0 || open.wait.runnable_weight != 0) stack = TakeStack(open);
+    Keep(open, std::move(stack));
   }
-  for (auto& [tid, thread] : threads) Keep(thread.open, std::move(thread.stack));
 }
 
 void WaitTracer::Keep(const wire_open_wait& open, std::vector<uint64_t> stack) {
@@ -256,15 +248,8 @@ void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
   });
   std::vector<std::vector<uint64_t>> stacks(threads.size());
   for (const size_t i : seen_.Choose(threads, query.most_stacks)) {
-    wire_open_wait& open = threads[i];
-    stacks[i] = StackOf(open);
-    // A thread that runs meanwhile has reported this wait, or has had the chance to.
-    if (stacks[i].empty() || SwitchesOf(open.wait) != open.switches) {
-      stacks[i].clear();
-      open.wait.blocked_weight = open.wait.runnable_weight = 0;
-    } else {
-      seen_.Take(open);
-    }
+    stacks[i] = TakeStack(threads[i]);
+    if (!stacks[i].empty()) seen_.Take(threads[i]);
   }
   seen_.EndLook();
   for (size_t i = 0; i < threads.size(); ++i) Keep(threads[i], std::move(stacks[i]));
@@ -272,11 +257,9 @@ void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
 
 void WaitTracer::Stop() {
   main_loop_.Check();
-  if (threads_ != nullptr) {
-    links_.clear();
-    if (!looks_) KeepOpenWaits();
-    threads_.reset();
-  }
+  // Waits that end meanwhile are still reported.
+  if (threads_ != nullptr && !looks_) KeepOpenWaits(SystemClock().Now());
+  threads_.reset();
   while (!links_.empty()) links_.pop_back();  // the last one first
   alarms_.CloseAll();
   pages_.clear();

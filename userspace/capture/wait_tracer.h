@@ -67,7 +67,7 @@ class WaitTracer {
 
   int OpenAlarm(int cpu);
   std::vector<wire_open_wait> ReadThreads() const;
-  void KeepOpenWaits();
+  void KeepOpenWaits(MonotonicTime as_of);
   void Keep(const wire_open_wait& open, std::vector<uint64_t> stack);
 
   clrsampler_bpf& skeleton_;

@@ -1160,6 +1160,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"WaitsAreToldWithTheirWakers", WaitsAreToldWithTheirWakers},
       {"ZombiesWaitForNothing", ZombiesWaitForNothing},
       {"AThreadThatWasNeverSwitchedHasRun", AThreadThatWasNeverSwitchedHasRun},
+      {"ALookIsOfOneMoment", ALookIsOfOneMoment},
       {"WaitsOutsideOfTheNamespaceAreNoProcess", WaitsOutsideOfTheNamespaceAreNoProcess},
       {"AThreadWithAnothersNumberBeginsAnew", AThreadWithAnothersNumberBeginsAnew},
       {"ThreadsBeyondTheTableBeginAnew", ThreadsBeyondTheTableBeginAnew},

@@ -49,6 +49,7 @@ absl::Status ATableTellsWaitsWithTheirWakers(ScenarioSetting& setting);
 // wait_look_scenarios.cc
 absl::Status ZombiesWaitForNothing(ScenarioSetting& setting);
 absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting);
+absl::Status ALookIsOfOneMoment(ScenarioSetting& setting);
 // wait_namespace_scenarios.cc
 absl::Status WaitsOutsideOfTheNamespaceAreNoProcess(ScenarioSetting& setting);
 // wait_table_scenarios.cc

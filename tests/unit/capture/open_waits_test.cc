@@ -64,6 +64,19 @@ TEST(TakeBackTest, AWaitThatBeganSinceIsNone) {
   EXPECT_EQ(LifeOf(open), 900u);
 }
 
+TEST(TakeBackTest, AThreadThatWakesOftenHasWaitedWhatItHasNotRun) {
+  wire_open_wait open = Waits(1, 10);
+  open.wait.blocked_weight = 0;
+  open.wait.total_cpu_ns = 30;
+  open.wait.total_blocked_ns = 970;
+  open.wait.total_short_ns = 970;
+  ASSERT_TRUE(TakeBack(open, {1000}));
+  EXPECT_EQ(open.wait.total_cpu_ns, 0u);
+  EXPECT_EQ(open.wait.total_blocked_ns, 900u);
+  EXPECT_EQ(open.wait.total_short_ns, 900u);
+  EXPECT_EQ(LifeOf(open), 900u);
+}
+
 TEST(TakeBackTest, AThreadThatDidNotLiveIsToldNextTime) {
   wire_open_wait open = Waits(1, 40);
   EXPECT_FALSE(TakeBack(open, {100}));
@@ -75,6 +88,24 @@ TEST(TakeBackTest, AShortPartCountsWithItsWaitAndNotBefore) {
   open.wait.total_short_ns = 207;
   ASSERT_TRUE(TakeBack(open, {1100}));
   EXPECT_EQ(open.wait.total_short_ns, 7u);
+}
+
+TEST(EndAtTest, AShortPartThatNothingFollowsCounts) {
+  wire_open_wait open = Waits(1, 200, 30);
+  open.wait.blocked_weight = open.wait.runnable_weight = 0;
+  open.wait.total_short_ns = 7 + 200 + 30;
+  ASSERT_TRUE(EndAt(open, {1060}));  // 30 of runnable, and 10 of being blocked, came later
+  EXPECT_EQ(open.wait.total_short_ns, 7u + 190u);
+  EXPECT_EQ(open.wait.total_blocked_ns, 190u);
+  EXPECT_EQ(LifeOf(open), 960u);
+}
+
+TEST(EndAtTest, ALongPartIsToldAndNotShort) {
+  wire_open_wait open = Waits(1, 600);
+  ASSERT_TRUE(EndAt(open, {1000}));
+  EXPECT_EQ(open.wait.total_short_ns, 0u);
+  EXPECT_EQ(open.wait.blocked_ns, 500u);
+  EXPECT_EQ(open.wait.blocked_weight, uint32_t{WIRE_WAIT_ONE});
 }
 
 TEST(SeenStacksTest, AThreadThatHasNotRunKeepsItsStack) {

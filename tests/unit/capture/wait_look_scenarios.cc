@@ -4,13 +4,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "capture/feature_report.h"
 #include "capture/sampler.h"
 #include "clrsampler/wire.h"
+#include "os/clock.h"
 #include "status/status.h"
 #include "unit/capture/live_scenarios.h"
 #include "unit/capture/wait_records.h"
@@ -78,6 +82,43 @@ class Hog {
   std::thread thread_;
 };
 
+// Threads that wait for nothing until the destructor, and one that wakes every millisecond.
+class WaitersAndATicker {
+ public:
+  explicit WaitersAndATicker(size_t waiters) {
+    if (pipe(end_) != 0) abort();
+    for (size_t i = 0; i < waiters; ++i) {
+      threads_.emplace_back([this] {
+        ++ready_;
+        char byte;
+        if (read(end_[0], &byte, 1) != 0) abort();
+      });
+    }
+    threads_.emplace_back([this] {
+      ticker_ = OwnTid();
+      while (!ended_) usleep(1000);
+    });
+    while (ready_ < waiters || ticker_ == 0) usleep(1000);
+    usleep(20'000);
+  }
+  WaitersAndATicker(const WaitersAndATicker&) = delete;
+  WaitersAndATicker& operator=(const WaitersAndATicker&) = delete;
+  ~WaitersAndATicker() {
+    ended_ = true;
+    close(end_[1]);
+    for (std::thread& thread : threads_) thread.join();
+    close(end_[0]);
+  }
+  uint32_t ticker() const { return ticker_; }
+
+ private:
+  int end_[2];
+  std::atomic<size_t> ready_{0};
+  std::atomic<uint32_t> ticker_{0};
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> threads_;
+};
+
 // Leaves the last CPU alone.
 class OffTheLastCpu {
  public:
@@ -118,6 +159,40 @@ absl::Status ZombiesWaitForNothing(ScenarioSetting&) {
   if (told == records.by_thread.end() || (told->second.back().flags & WIRE_WAIT_THREAD_ENDED) == 0) {
     return WrongLook("the end was not told");
   }
+  return absl::OkStatus();
+}
+
+absl::Status ALookIsOfOneMoment(ScenarioSetting& setting) {
+  constexpr size_t kWaiters = 300;  // whose stacks take longer than the ticker waits
+  SamplerOptions options = FollowingWaits();
+  options.min_wait_ns = 20'000'000;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  const WaitersAndATicker threads(kWaiters);
+  RETURN_IF_ERROR((*sampler)->Start());
+  usleep(100'000);
+  const uint64_t before_ns = SystemClock().Now().ns;
+  (*sampler)->StopSampling();
+  const uint64_t took_ns = SystemClock().Now().ns - before_ns;
+  const WaitRecords records = DrainWaitRecords(**sampler);
+  const wire_wait* ticker = records.OpenOf(threads.ticker());
+  if (ticker == nullptr) return WrongLook("the ticker was not looked at");
+  setting.notes += absl::StrCat(" ", took_ns, " ns for ", records.by_thread.size(), " threads");
+  if (ticker->blocked_weight != 0) return WrongLook("the ticker waits for ", ticker->blocked_ns, " ns");
+  size_t waiting = 0;
+  for (const auto& [tid, waits] : records.by_thread) {
+    const wire_wait* open = records.OpenOf(tid);
+    if (open == nullptr) continue;
+    if (open->header.time_ns != ticker->header.time_ns) return WrongLook("looks at different times");
+    const uint64_t life_ns = open->header.time_ns - open->seen_ns;
+    const uint64_t sum_ns = open->total_cpu_ns + open->total_blocked_ns + open->total_runnable_ns;
+    if (sum_ns > life_ns + life_ns / 50) return WrongLook(sum_ns, " ns in a life of ", life_ns);
+    if (open->blocked_weight == 0) continue;
+    if ((open->flags & WIRE_WAIT_HAS_STACK) == 0) return WrongLook("a wait without a stack");
+    ++waiting;
+  }
+  if (waiting < kWaiters) return WrongLook(waiting, " threads wait");
   return absl::OkStatus();
 }
 
