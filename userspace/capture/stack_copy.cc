@@ -1,5 +1,7 @@
 #include "capture/stack_copy.h"
 
+#include <sys/uio.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -14,7 +16,7 @@ constexpr size_t kPage = 4096;
 constexpr uint64_t kMaxGapWords = WIRE_GAP_MASK;
 
 // From sp upwards, as far as memory goes.
-std::vector<uint64_t> ReadStack(int memory, uint64_t sp, uint64_t max_bytes) {
+std::vector<uint64_t> ReadStack(ReadMemoryFunction read, uint64_t sp, uint64_t max_bytes) {
   std::vector<uint64_t> words;
   uint64_t at = sp;
   while (at - sp < max_bytes) {
@@ -22,8 +24,7 @@ std::vector<uint64_t> ReadStack(int memory, uint64_t sp, uint64_t max_bytes) {
     if (bytes == 0) break;
     const size_t before = words.size();
     words.resize(before + bytes / sizeof(uint64_t));
-    const absl::StatusOr<size_t> got = ReadAt(memory, at, std::as_writable_bytes(std::span(words).subspan(before)));
-    if (!got.ok() || *got != bytes) {
+    if (!read(at, std::as_writable_bytes(std::span(words).subspan(before)))) {
       words.resize(before);
       break;
     }
@@ -73,7 +74,9 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
       break;
     }
   }
-  const uint64_t tail = std::min<uint64_t>(stack.size() - last, kMaxGapWords);
+  // A chain that is whole needs no more than what began the thread.
+  const uint64_t longest = sample.stop == WIRE_STOP_END ? WIRE_MAX_TAIL_WORDS : kMaxGapWords;
+  const uint64_t tail = std::min<uint64_t>(stack.size() - last, longest);
   out.push_back(tail << WIRE_GAP_SHIFT);
   out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
              stack.begin() + static_cast<ptrdiff_t>(last + tail));
@@ -81,10 +84,24 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
 
 }  // namespace
 
+bool ReadOwnMemoryOf(uint32_t tid, uint64_t address, std::span<std::byte> into) {
+  const iovec local{into.data(), into.size()}, remote{reinterpret_cast<void*>(address), into.size()};
+  return process_vm_readv(static_cast<pid_t>(tid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(into.size());
+}
+
 std::vector<uint64_t> RecordWithStack(wire_cpu_sample head, std::span<const uint64_t> kernel, int memory,
                                       uint64_t max_stack_bytes) {
+  const auto read = [&](uint64_t address, std::span<std::byte> into) {
+    const absl::StatusOr<size_t> got = ReadAt(memory, address, into);
+    return got.ok() && *got == into.size();
+  };
+  return RecordWithStack(head, kernel, read, max_stack_bytes);
+}
+
+std::vector<uint64_t> RecordWithStack(wire_cpu_sample head, std::span<const uint64_t> kernel, ReadMemoryFunction read,
+                                      uint64_t max_stack_bytes) {
   std::vector<uint64_t> words(kernel.begin(), kernel.end());
-  AppendChain(head.sp, head.fp, ReadStack(memory, head.sp, max_stack_bytes), head, words);
+  AppendChain(head.sp, head.fp, ReadStack(read, head.sp, max_stack_bytes), head, words);
   head.kernel_frames = static_cast<uint16_t>(kernel.size());
   head.user_words = static_cast<uint32_t>(words.size() - kernel.size());
   head.header.size = static_cast<uint32_t>(sizeof head + words.size() * sizeof(uint64_t));

@@ -167,8 +167,6 @@ std::vector<wire_open_wait> WaitTracer::ReadThreads() const {
 namespace {
 
 std::vector<uint64_t> StackOf(const wire_open_wait& open) {
-  const absl::StatusOr<UniqueFd> memory = OpenForReading(absl::StrCat("/proc/", open.wait.tgid, "/mem"));
-  if (!memory.ok()) return {};
   wire_cpu_sample head{};
   head.header.kind = WIRE_WAIT_STACK;
   head.header.time_ns = open.wait.header.time_ns;
@@ -184,11 +182,14 @@ std::vector<uint64_t> StackOf(const wire_open_wait& open) {
   head.flags = WIRE_SAMPLE_IN_KERNEL;
   const size_t frames = std::min<size_t>(open.kernel_frames, WIRE_OPEN_KERNEL_FRAMES);
   const std::vector<uint64_t> kernel(open.kernel, open.kernel + frames);
-  std::vector<uint64_t> record = RecordWithStack(head, kernel, memory->get(), kUsualStackBytes);
+  const auto read = [&](uint64_t address, std::span<std::byte> into) {
+    return ReadOwnMemoryOf(open.wait.tid, address, into);
+  };
+  std::vector<uint64_t> record = RecordWithStack(head, kernel, read, kUsualStackBytes);
   wire_cpu_sample taken;
   std::memcpy(&taken, record.data(), sizeof taken);
   if (taken.stop == WIRE_STOP_END) return record;
-  return RecordWithStack(head, kernel, memory->get(), kMaxStackBytes);
+  return RecordWithStack(head, kernel, read, kMaxStackBytes);
 }
 
 // How often a thread has left a CPU, as the kernel tells it to everybody; nullopt: it has ended.

@@ -93,6 +93,7 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   waits["outside"] = counters.wait_outside;
   waits["seen_anew"] = counters.wait_seen_anew;
   waits["records_lost"] = counters.wait_records_lost + parts.intake.runtime_events_dropped();
+  waits["stacks_lost"] = parts.intake.wait_stacks_dropped();
   // With hooks these count as theirs.
   if (parts.hooks == nullptr) waits["records_lost"] += parts.intake.runtime_events_limited();
   account.waits = deltas_.Since("waits", waits);
@@ -102,6 +103,14 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
                                    "seen anew, ",
                                    account.waits["seen_anew"], " times. The time in between is missing"),
                       "Linux 6.4 or newer, or fewer processes: --pid");
+  }
+  if (account.waits["stacks_lost"] != 0) {
+    parts.notices.Add(
+        "wait_stacks_lost", "",
+        absl::StrCat(account.waits["stacks_lost"],
+                     " stacks of waits or of their wakers were lost: more came at a time than the agent holds. Such "
+                     "waits count, but have the mark [stack not taken] or no waker"),
+        "a larger buffer: --ring-bytes");
   }
   if (account.waits["records_lost"] == 0) return;
   parts.notices.Add(

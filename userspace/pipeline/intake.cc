@@ -74,8 +74,7 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   if (header.kind == WIRE_THREAD) return TakeThread(record);
   if (header.kind == WIRE_WAIT_STACK || header.kind == WIRE_WAKER_STACK || header.kind == WIRE_COMPILED_STACK ||
       header.kind == WIRE_ALLOCATION_STACK || header.kind == WIRE_EXCEPTION_STACK || header.kind == WIRE_THREAD_STACK) {
-    if (HasRoomForHookEvent({header.time_ns}, kWeightOfStack)) TakeStack(record);
-    return;
+    return TakeHookStack(record);
   }
   if (header.kind != WIRE_CPU_SAMPLE) return;
   ++parts_.account.samples_taken;
@@ -97,9 +96,9 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   wire_wait wait;
   if (record.size() < sizeof wait) return Lose("damaged_record");
   std::memcpy(&wait, record.data(), sizeof wait);
-  // Looks of our own are no events of others.
-  const uint32_t weight = (wait.flags & WIRE_WAIT_OPEN) != 0 ? 0 : 1;
-  if (!HasRoomForHookEvent({wait.header.time_ns}, weight)) return;
+  // Looks of our own are no events of others. They have the sums of all threads, and are as many as there are threads.
+  const bool of_look = (wait.flags & WIRE_WAIT_OPEN) != 0;
+  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }
@@ -109,6 +108,15 @@ void Intake::TakeThread(std::span<const std::byte> record) {
   if (record.size() < sizeof thread) return Lose("damaged_record");
   std::memcpy(&thread, record.data(), sizeof thread);
   if (HasRoomForHookEvent({thread.header.time_ns}, 1)) queue_.Push({thread.header.time_ns}, HeldItem(thread));
+}
+
+void Intake::TakeHookStack(std::span<const std::byte> record) {
+  wire_cpu_sample sample;
+  if (record.size() < sizeof sample) return Lose("damaged_record");
+  std::memcpy(&sample, record.data(), sizeof sample);
+  const bool of_wait = sample.header.kind == WIRE_WAIT_STACK || sample.header.kind == WIRE_WAKER_STACK;
+  uint64_t& dropped = of_wait ? wait_stacks_dropped_ : runtime_events_dropped_;
+  if (HasRoomForHookEvent({sample.header.time_ns}, kWeightOfStack, dropped)) TakeStack(record);
 }
 
 void Intake::TakeStack(std::span<const std::byte> record) {
@@ -158,9 +166,9 @@ constexpr size_t SmallestOf() {
   return std::is_same_v<Event, wire_compiled> ? WIRE_COMPILED_WITHOUT_NAME : sizeof(Event);
 }
 
-bool Intake::HasRoomForHookEvent(MonotonicTime time, uint32_t weight) {
+bool Intake::HasRoomForHookEvent(MonotonicTime time, uint32_t weight, uint64_t& dropped) {
   if (queue_.size() >= kMaxQueued || queued_bytes_ >= max_queued_bytes_) {
-    ++runtime_events_dropped_;
+    ++dropped;
     return false;
   }
   if (!hook_events_.Take(time, weight)) {

@@ -91,6 +91,8 @@ class Intake {
   // Records of hooks, with their stacks: those that came while too much waited, and those beyond the host's budget.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
   uint64_t runtime_events_limited() const { return runtime_events_limited_; }
+  // Stacks of waits and of their wakers that came while too much waited.
+  uint64_t wait_stacks_dropped() const { return wait_stacks_dropped_; }
   // How full the samples' ring was at most since the last call, 0 to 1.
   double TakeRingFill() { return std::exchange(ring_fill_, 0); }
 
@@ -104,13 +106,17 @@ class Intake {
   void TakeEvent(SideBandEvent event);
   void NoteThread(const SideBandEvent& event);
   void TakeRecord(std::span<const std::byte> record);
+  void TakeHookStack(std::span<const std::byte> record);
   void TakeStack(std::span<const std::byte> record);
   void TakeThread(std::span<const std::byte> record);
   void TakeWait(std::span<const std::byte> record);
   template <typename Event>
   void TakeRuntimeEvent(std::span<const std::byte> record);
-  // false: the event is counted as left out.
-  bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight);
+  // false: the event is counted as left out. `dropped` counts those that came while too much waited.
+  bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight, uint64_t& dropped);
+  bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight) {
+    return HasRoomForHookEvent(time, weight, runtime_events_dropped_);
+  }
   void Lose(absl::string_view reason);
 
   const Parts parts_;
@@ -124,6 +130,7 @@ class Intake {
   size_t queued_bytes_ = 0;                          // of stacks in the queue
   uint64_t runtime_events_dropped_ = 0;
   uint64_t runtime_events_limited_ = 0;
+  uint64_t wait_stacks_dropped_ = 0;
   uint64_t news_ = 0;
   double ring_fill_ = 0;
   [[no_unique_address]] ThreadChecker main_loop_;

@@ -193,6 +193,16 @@ absl::Status ALookIsOfOneMoment(ScenarioSetting& setting) {
     ++waiting;
   }
   if (waiting < kWaiters) return WrongLook(waiting, " threads wait");
+  uint64_t bytes = 0;
+  size_t of_looks = 0;
+  for (const DecodedSample& stack : records.stacks) {
+    ++of_looks;
+    bytes += stack.head.header.size;
+  }
+  if (of_looks < kWaiters) return WrongLook(of_looks, " stacks of looks");
+  setting.notes += absl::StrCat(", ", bytes / of_looks, " bytes each");
+  // Behind the end of a stack are the guard page and the stack of another thread.
+  if (bytes / of_looks > 24'000) return WrongLook(bytes / of_looks, " bytes a stack");
   return absl::OkStatus();
 }
 

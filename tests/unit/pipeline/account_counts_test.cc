@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "pipeline/run_parts.h"
@@ -14,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -47,6 +49,23 @@ TEST_F(AccountCountsTest, ThreadsThatAreSeenAnewAreSaid) {
   EXPECT_EQ(parts_.account.waits["seen_anew"], 3u);
   EXPECT_THAT(parts_.account.notices,
               Contains(AllOf(Field(&Notice::kind, "wait_table_full"), Field(&Notice::message, HasSubstr("3 times")))));
+}
+
+TEST_F(AccountCountsTest, StacksOfWaitsThatWereLostAreNoEvents) {
+  wire_cpu_sample stack{};
+  stack.header = {sizeof stack, WIRE_WAIT_STACK, 0, 10};
+  stack.flags = WIRE_SAMPLE_KTHREAD;
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                    nullptr, parts_.threads, parts_.account, parts_.notices},
+      SamplesKept::kAll, EventBudget(), /*max_queued_bytes=*/1);
+  capture_->records.assign(3, std::string(reinterpret_cast<const char*>(&stack), sizeof stack));
+  parts_.intake->Drain();
+  parts_.CountAccount();
+  EXPECT_EQ(parts_.account.waits["stacks_lost"], 2u);
+  EXPECT_EQ(parts_.account.waits["records_lost"], 0u);
+  EXPECT_THAT(parts_.account.notices, ElementsAre(AllOf(Field(&Notice::kind, "wait_stacks_lost"),
+                                                        Field(&Notice::message, HasSubstr("2 stacks")))));
 }
 
 }  // namespace

@@ -43,6 +43,13 @@ class IntakeTest : public testing::Test {
     sample.flags = WIRE_SAMPLE_KTHREAD;  // nothing of user memory to look at
     return std::string(reinterpret_cast<const char*>(&sample), sizeof sample);
   }
+  static std::string Wait(uint64_t time_ns, uint32_t flags) {
+    wire_wait wait{};
+    wait.header = {sizeof wait, WIRE_WAIT, 0, time_ns};
+    wait.tgid = wait.tid = static_cast<uint32_t>(getpid());
+    wait.flags = flags;
+    return std::string(reinterpret_cast<const char*>(&wait), sizeof wait);
+  }
   std::vector<uint64_t> TimesUntil(uint64_t horizon) {
     std::vector<uint64_t> times;
     intake().PopUntil({horizon}, [&](MonotonicTime time, const HeldItem&) {
@@ -104,6 +111,18 @@ TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
   intake().Drain();
   EXPECT_EQ(parts_.account.lost["queue_full"], 3u) << "there is room for two again";
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(30, 60, 70));
+}
+
+// Without the sums of its threads a process would lose its CPU samples, too.
+TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                    nullptr, parts_.threads, parts_.account, parts_.notices},
+      SamplesKept::kAll, EventBudget(), /*max_queued_bytes=*/1);
+  capture_->records = {Sample(10), Wait(20, 0), Wait(30, WIRE_WAIT_OPEN), Wait(40, WIRE_WAIT_OPEN)};
+  intake().Drain();
+  EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 30, 40));
+  EXPECT_EQ(intake().runtime_events_dropped(), 1u);
 }
 
 TEST_F(IntakeTest, DamagedRecordsAreCountedAndNothingElse) {
