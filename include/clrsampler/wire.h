@@ -166,6 +166,7 @@ struct wire_header {
 #define WIRE_SAMPLE_KTHREAD 2 /* no user memory: all user fields are 0 */
 #define WIRE_SAMPLE_VCPU 4    /* the CPU was running a guest */
 #define WIRE_SAMPLE_OUTSIDE 8 /* the agent's pid namespace does not show this task: tgid and tid are 0 */
+#define WIRE_SAMPLE_LOOK 32   /* a WIRE_WAIT_STACK of a wait that is not over: WIRE_WAIT_OPEN */
 /* Bits of flags that count struct wire_replaced_return. */
 #define WIRE_SAMPLE_RETURNS_SHIFT 8
 #define WIRE_SAMPLE_RETURNS_MASK 0xf

@@ -179,7 +179,7 @@ std::vector<uint64_t> StackOf(const wire_open_wait& open) {
   head.lr = open.lr;
   std::copy(std::begin(open.general), std::end(open.general), head.general);
   std::copy(std::begin(open.wait.comm), std::end(open.wait.comm), head.comm);
-  head.flags = WIRE_SAMPLE_IN_KERNEL;
+  head.flags = WIRE_SAMPLE_IN_KERNEL | WIRE_SAMPLE_LOOK;
   const size_t frames = std::min<size_t>(open.kernel_frames, WIRE_OPEN_KERNEL_FRAMES);
   const std::vector<uint64_t> kernel(open.kernel, open.kernel + frames);
   const auto read = [&](uint64_t address, std::span<std::byte> into) {

@@ -116,7 +116,9 @@ void Intake::TakeHookStack(std::span<const std::byte> record) {
   std::memcpy(&sample, record.data(), sizeof sample);
   const bool of_wait = sample.header.kind == WIRE_WAIT_STACK || sample.header.kind == WIRE_WAKER_STACK;
   uint64_t& dropped = of_wait ? wait_stacks_dropped_ : runtime_events_dropped_;
-  if (HasRoomForHookEvent({sample.header.time_ns}, kWeightOfStack, dropped)) TakeStack(record);
+  // A look is bounded already, and the stack of a thread that does not move comes once.
+  const uint32_t weight = (sample.flags & WIRE_SAMPLE_LOOK) != 0 ? 0 : kWeightOfStack;
+  if (HasRoomForHookEvent({sample.header.time_ns}, weight, dropped)) TakeStack(record);
 }
 
 void Intake::TakeStack(std::span<const std::byte> record) {

@@ -196,6 +196,7 @@ absl::Status ALookIsOfOneMoment(ScenarioSetting& setting) {
   uint64_t bytes = 0;
   size_t of_looks = 0;
   for (const DecodedSample& stack : records.stacks) {
+    if ((stack.head.flags & WIRE_SAMPLE_LOOK) == 0) continue;
     ++of_looks;
     bytes += stack.head.header.size;
   }

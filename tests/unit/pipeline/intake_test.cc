@@ -43,6 +43,15 @@ class IntakeTest : public testing::Test {
     sample.flags = WIRE_SAMPLE_KTHREAD;  // nothing of user memory to look at
     return std::string(reinterpret_cast<const char*>(&sample), sizeof sample);
   }
+  static std::string Stack(uint64_t time_ns, uint32_t flags) {
+    std::string record = Sample(time_ns);
+    wire_cpu_sample sample;
+    std::memcpy(&sample, record.data(), sizeof sample);
+    sample.header.kind = WIRE_WAIT_STACK;
+    sample.flags |= flags;
+    std::memcpy(record.data(), &sample, sizeof sample);
+    return record;
+  }
   static std::string Wait(uint64_t time_ns, uint32_t flags) {
     wire_wait wait{};
     wait.header = {sizeof wait, WIRE_WAIT, 0, time_ns};
@@ -123,6 +132,18 @@ TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
   intake().Drain();
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 30, 40));
   EXPECT_EQ(intake().runtime_events_dropped(), 1u);
+}
+
+TEST_F(IntakeTest, AStackOfALookIsNoEventOfTheHost) {
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                    nullptr, parts_.threads, parts_.account, parts_.notices},
+      SamplesKept::kAll, EventBudget(1, 8));
+  const std::string of_event = Stack(10, 0);
+  capture_->records = {of_event, of_event, Stack(20, WIRE_SAMPLE_LOOK), Stack(30, WIRE_SAMPLE_LOOK)};
+  intake().Drain();
+  EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 20, 30));
+  EXPECT_EQ(intake().runtime_events_limited(), 1u);
 }
 
 TEST_F(IntakeTest, DamagedRecordsAreCountedAndNothingElse) {
