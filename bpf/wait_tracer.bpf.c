@@ -125,7 +125,8 @@ static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32
 	if (!sample->stop)
 		take_user_stack(scratch, task, cpu);
 	bytes = close_stack(scratch);
-	return !bpf_ringbuf_output(&hook_records, sample, bytes, BPF_RB_NO_WAKEUP);
+	/* The kernel wakes the reader by an interrupt of its own, when no lock of the scheduler is held any more. */
+	return !bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
 }
 
 static __always_inline struct scratch *fresh_scratch(__u32 cpu)

@@ -1165,6 +1165,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"AThreadWithAnothersNumberBeginsAnew", AThreadWithAnothersNumberBeginsAnew},
       {"ThreadsBeyondTheTableBeginAnew", ThreadsBeyondTheTableBeginAnew},
       {"ATableTellsWaitsWithTheirWakers", ATableTellsWaitsWithTheirWakers},
+      {"StacksOfWaitsWakeTheReader", StacksOfWaitsWakeTheReader},
       {"ThreadsAreToldWithTheirCreator", ThreadsAreToldWithTheirCreator},
       {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},

@@ -46,6 +46,7 @@ absl::Status ThreadsAreToldWithTheirCreator(ScenarioSetting& setting);
 // wait_scenarios.cc
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting);
 absl::Status ATableTellsWaitsWithTheirWakers(ScenarioSetting& setting);
+absl::Status StacksOfWaitsWakeTheReader(ScenarioSetting& setting);
 // wait_look_scenarios.cc
 absl::Status ZombiesWaitForNothing(ScenarioSetting& setting);
 absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting);

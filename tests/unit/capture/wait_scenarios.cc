@@ -1,4 +1,5 @@
 // Where threads wait: what the scheduler's tracepoints tell of threads whose waits are known.
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "capture/sampler.h"
 #include "clrsampler/wire.h"
 #include "os/clock.h"
+#include "os/unique_fd.h"
 #include "status/status.h"
 #include "unit/capture/live_scenarios.h"
 #include "unit/capture/live_targets.h"
@@ -161,6 +163,39 @@ absl::Status TellsWaitsWithTheirWakers(ScenarioSetting& setting, bool table) {
 
 absl::Status WaitsAreToldWithTheirWakers(ScenarioSetting& setting) {
   return TellsWaitsWithTheirWakers(setting, /*table=*/false);
+}
+
+absl::Status StacksOfWaitsWakeTheReader(ScenarioSetting& setting) {
+  constexpr uint64_t kRingBytes = 256 << 10;
+  SamplerOptions options = FollowingWaits();
+  options.hook_ring_bytes = kRingBytes;
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&ended] {
+      while (!ended) usleep(2000);
+    });
+  }
+  RETURN_IF_ERROR((*sampler)->Start());
+  const UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event wanted{.events = EPOLLIN | EPOLLET, .data = {}};
+  epoll_ctl(epoll.get(), EPOLL_CTL_ADD, (*sampler)->hook_ring_fd(), &wanted);
+  uint64_t wakeups = 0, bytes = 0;
+  const SystemClock clock;
+  for (const uint64_t end = clock.Now().ns + 2'000'000'000; clock.Now().ns < end;) {
+    if (epoll_wait(epoll.get(), &wanted, 1, 300) > 0) ++wakeups;
+    (*sampler)->Drain([&](std::span<const std::byte> record) { bytes += record.size(); });
+  }
+  ended = true;
+  for (std::thread& thread : threads) thread.join();
+  setting.notes += absl::StrCat(" ", wakeups, " wake-ups for ", bytes, " bytes");
+  if (bytes < 2 * kRingBytes) return absl::OkStatus();  // too slow a machine to tell
+  if (wakeups < bytes / kRingBytes)
+    return absl::InternalError(absl::StrCat(wakeups, " wake-ups for ", bytes, " bytes"));
+  return absl::OkStatus();
 }
 
 absl::Status ATableTellsWaitsWithTheirWakers(ScenarioSetting& setting) {
