@@ -375,6 +375,10 @@ void RecorderImpl::HandleWait(const wire_wait& wait) {
   Process& process = ProcessOf(wait);
   if (!parts_.waits || !session_->Selects(process)) return;
   session_->sink().Announce(process);
+  // A thread may run again before the one that lets it go has told of the end of the pause.
+  const MonotonicTime now{wait.header.time_ns};
+  const auto since = parts_.hooks ? parts_.hooks->PausedSince(process.key, now) : std::nullopt;
+  if (since) parts_.waits->NotePause(process.key, *since, now);
   parts_.waits->Handle(process, wait);
 }
 

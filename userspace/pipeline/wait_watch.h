@@ -69,7 +69,7 @@ class WaitWatch {
   using OnWait = std::function<void(const ObservedWait&)>;
   WaitWatch(OnWait on_wait, FrameTable& frames) : on_wait_(std::move(on_wait)), frames_(frames) {}
 
-  // The process's threads stood still, or were asked to; it has ended.
+  // The process's threads stood still, or were asked to, up to `ended`. A later call says more of a pause that goes on.
   void NotePause(ProcessKey key, MonotonicTime requested, MonotonicTime ended);
   // In the order of their times. `frames` is outermost first, `kernel_frames` of them are the kernel's.
   void Handle(const Process& process, const wire_wait& wait);

@@ -10,6 +10,9 @@ namespace {
 
 // SUSPEND_REASON, src/coreclr/vm/threadsuspend.h.
 constexpr uint32_t kForGc = 1, kForGcPreparation = 6;
+// A thread lets the others go in less than a millisecond of its CPU time. If it takes longer than this, the event of
+// its end is lost.
+constexpr uint64_t kMaxResumeNs = kSecondNs;
 constexpr absl::string_view kReasons[] = {"other",    "gc",       "appdomain-shutdown", "rejit",
                                           "shutdown", "debugger", "gc-preparation",     "debugger-sweep",
                                           "profiler"};
@@ -70,6 +73,15 @@ std::map<uint32_t, Pause>::const_iterator SuspensionTracker::FirstAsked() const 
 const Pause* SuspensionTracker::Suspending() const {
   if (current_ || asked_.empty()) return nullptr;
   return &FirstAsked()->second;
+}
+
+std::optional<MonotonicTime> SuspensionTracker::PausedSince(MonotonicTime time) const {
+  if (current_) return current_->requested;
+  std::optional<MonotonicTime> since;
+  for (const auto& [tid, pause] : resuming_) {
+    if (time.ns <= pause.resume_begun.ns + kMaxResumeNs) since = std::max(since, std::optional(pause.requested));
+  }
+  return since;
 }
 
 // All threads stand still for the thread that asked.

@@ -137,6 +137,8 @@ class SuspensionTracker {
   const Pause* Suspending() const;
   // The pause in which all threads stand still; nullptr: none.
   const Pause* Stopped() const { return current_ ? &*current_ : nullptr; }
+  // When the pause was asked for in which threads stand still at this time, or are let go. nullopt: there is none.
+  std::optional<MonotonicTime> PausedSince(MonotonicTime time) const;
 
   const SuspensionCounters& counters() const { return counters_; }
 

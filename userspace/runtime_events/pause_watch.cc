@@ -115,6 +115,11 @@ PausePhase PauseWatch::PhaseOf(ProcessKey key) const {
   return found->second->tracker.Suspending() != nullptr ? PausePhase::kStopping : PausePhase::kNone;
 }
 
+std::optional<MonotonicTime> PauseWatch::PausedSince(ProcessKey key, MonotonicTime time) const {
+  const auto found = states_.find(key);
+  return found == states_.end() ? std::nullopt : found->second->tracker.PausedSince(time);
+}
+
 std::optional<std::string> PauseWatch::ManagedMethodOf(std::span<const FrameId> frames) const {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const Frame& text = frames_.at(*frame);

@@ -81,6 +81,8 @@ class PauseWatch {
                std::span<const FrameId> written);
   // As of the events that were handled so far.
   PausePhase PhaseOf(ProcessKey key) const;
+  // As SuspensionTracker's.
+  std::optional<MonotonicTime> PausedSince(ProcessKey key, MonotonicTime time) const;
 
   // Events are missing here: what is under way is none that can be told.
   void Cut(ProcessKey key);

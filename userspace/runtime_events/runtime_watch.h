@@ -98,6 +98,10 @@ class RuntimeWatch {
     CutAt(key, time);
     return pauses_.PhaseOf(key);
   }
+  std::optional<MonotonicTime> PausedSince(ProcessKey key, MonotonicTime time) {
+    CutAt(key, time);
+    return pauses_.PausedSince(key, time);
+  }
 
   // The frame that says what the runtime did for the sampled thread, and where it belongs in `frames` (outermost
   // first): behind the managed method that made the runtime do so.

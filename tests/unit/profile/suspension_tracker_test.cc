@@ -63,6 +63,20 @@ TEST_F(SuspensionTrackerTest, ABlockingCollection) {
   ExpectNothingOdd();
 }
 
+TEST_F(SuspensionTrackerTest, APauseGoesOnUntilAllAreLetGo) {
+  EXPECT_EQ(tracker_.PausedSince({now_}), std::nullopt);
+  Add(Kind::kSuspend, 7, {kGc});
+  const MonotonicTime requested{now_};
+  EXPECT_EQ(tracker_.PausedSince({now_}), std::nullopt);  // threads run
+  Add(Kind::kSuspended, 7);
+  EXPECT_EQ(tracker_.PausedSince({now_}), requested);
+  Add(Kind::kRestart, 7, {1, 1});
+  EXPECT_EQ(tracker_.PausedSince({now_}), requested);
+  EXPECT_EQ(tracker_.PausedSince({now_ + 2 * kSecondNs}), std::nullopt);  // the last event is lost
+  Add(Kind::kRestarted, 7);
+  EXPECT_EQ(tracker_.PausedSince({now_}), std::nullopt);
+}
+
 TEST_F(SuspensionTrackerTest, WithoutReturnsAPauseBeginsWithTheFirstThatIsSeenInIt) {
   tracker_.WithoutReturns();
   Add(Kind::kSuspend, 7, {kGc});
