@@ -57,7 +57,6 @@ uint32_t ActionTarget(uint32_t major) { return major >= 11 ? 16 : 8; }
 
 // The runtime makes types of continuations, one for each shape of what is kept. They have no row in any metadata.
 std::optional<AsyncType> ReadUnnamed(RuntimeMemory& runtime, uint64_t method_table) {
-  constexpr uint32_t kCollectible = 0x00200000;
   struct {
     uint32_t flags, base_size, flags2, counts;
     uint64_t parent;
@@ -65,7 +64,8 @@ std::optional<AsyncType> ReadUnnamed(RuntimeMemory& runtime, uint64_t method_tab
   static_assert(offsetof(decltype(table), parent) == kParent);
   if (runtime.layout().major < kFirstRuntimeAsync) return std::nullopt;
   if (!runtime.memory().Read(method_table, std::as_writable_bytes(std::span(&table, 1)))) return std::nullopt;
-  if ((table.flags & kCollectible) != 0 || table.flags2 >> kRowShift != 0) return std::nullopt;
+  if ((table.flags & runtime.layout().method_table.collectible) != 0 || table.flags2 >> kRowShift != 0)
+    return std::nullopt;
   const std::optional<RuntimeType> base = runtime.TypeOf(table.parent);
   if (!base || base->module != kCoreLib || AsyncKindOf(base->name) != AsyncKind::kContinuation) return std::nullopt;
   AsyncType result;

@@ -19,6 +19,7 @@ void Set8(RuntimeLayout& layout) {
   layout.dynamic_method_name = 24;
   layout.loader_allocator_number = 2136;
   layout.method_table.rid_in_flags2 = false;
+  layout.method_table.collectible = 0x10000000;
   layout.module.assembly_file = 272;
   layout.module.r2r_info = 1152;
 }

@@ -18,7 +18,6 @@ constexpr uint32_t kHasComponentSize = 0x80000000;
 constexpr uint32_t kCategoryMask = 0x000C0000, kCategoryArray = 0x00080000, kSzArray = 0x00020000;
 constexpr uint32_t kCategoryValueType = 0x00040000;
 constexpr uint32_t kGenericsMask = 0x00000030;
-constexpr uint32_t kCollectible = 0x00200000;
 
 // MethodDesc classification, src/coreclr/vm/method.hpp.
 constexpr uint16_t kClassMask = 7;
@@ -101,7 +100,7 @@ std::string RuntimeTypes::Type(MemoryProbe& probe, uint64_t handle) {
   if (transient && (handle & kTypeDescTag) == 0) {
     const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(handle);
     if (!probe.ok()) return "";
-    transient = (FieldOf<uint32_t>(table, layout_.method_table.flags) & kCollectible) != 0;
+    transient = (FieldOf<uint32_t>(table, layout_.method_table.flags) & layout_.method_table.collectible) != 0;
   }
   if (transient) ForgetTransient();
   return TypeText(probe, handle, transient, 0);
@@ -204,7 +203,7 @@ std::optional<RuntimeType> RuntimeTypes::Describe(MemoryProbe& probe, uint64_t m
   // The runtime counts the word before the object, too.
   type.object_bytes = FieldOf<uint32_t>(table, layout_.method_table.base_size) - sizeof(uint64_t);
   type.is_class = (flags & kCategoryMask) != kCategoryValueType;
-  type.collectible = (flags & kCollectible) != 0;
+  type.collectible = (flags & layout_.method_table.collectible) != 0;
   const std::shared_ptr<const RuntimeModule> module = ModuleOf(probe, method_table, table, type.collectible);
   if (module == nullptr || !module->names.tables) return std::nullopt;
   type.module = module->names.name;

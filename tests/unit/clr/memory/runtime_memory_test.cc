@@ -465,7 +465,7 @@ TEST_P(RuntimeMemoryTest, ATypeThatMayBeFreedIsReadEachTime) {
   const auto& at = fake_.layout.method_table;
   const uint64_t type = fake_.AddType(fake_.AddModule(Shapes()), 2);
   const uint32_t flags = *fake_.memory.Value<uint32_t>(type + at.flags);
-  fake_.memory.Set<uint32_t>(type + at.flags, flags | 0x00200000);
+  fake_.memory.Set<uint32_t>(type + at.flags, flags | at.collectible);
   EXPECT_EQ(runtime_->TypeName(type), "Ns.Plain");
   fake_.memory.Set<uint32_t>(type + at.flags2, at.rid_in_flags2 ? 5 << 8 : 5 << 16);
   EXPECT_EQ(runtime_->TypeName(type), "Ns.Plain+Inner");
@@ -474,6 +474,20 @@ TEST_P(RuntimeMemoryTest, ATypeThatMayBeFreedIsReadEachTime) {
   for (const char* name : {"<Module>", "One", "Two", "Three", "Four"}) other.Type("", name);
   fake_.memory.Set<uint64_t>(type + at.module, fake_.AddModule(other.Build()));
   EXPECT_EQ(runtime_->TypeName(type), "Four");
+}
+
+// Values of methods of collectible assemblies on 8.0.30, 9.0.19, 10.0.14 and 11.0.0. On 8 the other bit says something
+// else.
+TEST_P(RuntimeMemoryTest, TheFlagOfTypesThatMayBeFreed) {
+  const uint64_t type = fake_.AddType(module_, 2);
+  const auto is_freed = [&](uint32_t flags) {
+    fake_.memory.Set<uint32_t>(type + fake_.layout.method_table.flags, flags);
+    const auto found = runtime_->TypeOf(type);
+    return found.has_value() && found->collectible;
+  };
+  const bool is_8 = fake_.layout.major == 8;
+  EXPECT_EQ(is_freed(0x10000000), is_8);
+  EXPECT_EQ(is_freed(0x00200000), !is_8);
 }
 
 TEST_P(RuntimeMemoryTest, ATypeThatIsNeverFreedIsReadOnce) {
