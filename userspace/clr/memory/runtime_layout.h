@@ -76,7 +76,7 @@ struct RuntimeLayout {
   struct MethodTable {
     uint32_t flags = 0, base_size = 4, flags2 = 8, virtuals = 12, module = 24, arguments = 48;
     bool rid_in_flags2 = true;  // bits 8 to 31; before 9: the u16 at byte 10
-    // Of the flags: the type can be freed. src/coreclr/vm/methodtable.h.
+    // A bit of the flags: the type can be freed. src/coreclr/vm/methodtable.h.
     uint32_t collectible = 0x00200000;
     static constexpr uint32_t kBytes = 64;
   } method_table;
