@@ -45,6 +45,8 @@ constexpr uint64_t kMaxShiftNs = 1'000'000'000;
 // the collector, which asks for the pause when it has a CPU, and wakes the others when the pause is over. Another
 // thread gives its CPU away after 3 ms at the most (sched_base_slice_ns, sched_min_granularity_ns).
 constexpr uint64_t kAroundPauseNs = 3 * kMillisecondNs;
+// A thread tells of its wait when it has a CPU again. On a busy machine more pauses are over by then.
+constexpr size_t kMaxPauses = 16;
 
 // A look reports each thread. A thread that was not heard of for so long has ended unseen.
 constexpr uint64_t kMaxSilenceNs = 120'000'000'000;
@@ -71,24 +73,28 @@ std::map<std::string, uint64_t> WaitWatchCounters::ByName() const {
 
 void WaitWatch::NotePause(ProcessKey key, MonotonicTime requested, MonotonicTime ended) {
   main_loop_.Check();
-  const auto [pause, first] = pauses_.try_emplace(key, requested, ended);
-  if (first) return;
+  std::deque<Pause>& pauses = pauses_[key];
   // A pause that was asked for while the one before went on: threads may have stood still all the time.
-  const bool goes_on = requested <= pause->second.second;
-  pause->second = {goes_on ? std::min(pause->second.first, requested) : requested,
-                   goes_on ? std::max(pause->second.second, ended) : ended};
+  if (!pauses.empty() && requested <= pauses.back().ended) {
+    pauses.back().requested = std::min(pauses.back().requested, requested);
+    pauses.back().ended = std::max(pauses.back().ended, ended);
+    return;
+  }
+  pauses.push_back({requested, ended});
+  if (pauses.size() > kMaxPauses) pauses.pop_front();
 }
 
 // A thread that the runtime stops waits from some time behind the request on, until the pause is over. A wait that was
 // there before, or goes on, is for something else.
 bool WaitWatch::WasPaused(ProcessKey key, const wire_wait& wait) const {
-  const auto pause = pauses_.find(key);
-  if (pause == pauses_.end()) return false;
-  const uint64_t requested = pause->second.first.ns, ended = pause->second.second.ns;
+  const auto found = pauses_.find(key);
+  if (found == pauses_.end()) return false;
   const uint64_t running = wait.header.time_ns - std::min<uint64_t>(wait.header.time_ns, wait.runnable_ns);
   const uint64_t began = running - std::min<uint64_t>(running, wait.blocked_ns);
-  if (began > ended || running < requested) return false;
-  return began + kAroundPauseNs >= requested && running <= ended + kAroundPauseNs;
+  return std::any_of(found->second.begin(), found->second.end(), [&](const Pause& pause) {
+    if (began > pause.ended.ns || running < pause.requested.ns) return false;
+    return began + kAroundPauseNs >= pause.requested.ns && running <= pause.ended.ns + kAroundPauseNs;
+  });
 }
 
 void WaitWatch::Handle(const Process& process, const wire_wait& wait) {

@@ -129,8 +129,11 @@ class WaitWatch {
   absl::flat_hash_map<std::pair<ProcessKey, uint32_t>, Pending> pending_;
   absl::flat_hash_map<std::pair<ProcessKey, uint32_t>, Standing> standing_;
   absl::flat_hash_map<ProcessKey, std::map<uint32_t, Known>> threads_;
-  absl::flat_hash_map<ProcessKey, std::pair<MonotonicTime, MonotonicTime>> pauses_;  // the last one's begin and end
-  std::deque<Waker> wakers_;                                                         // the oldest first
+  struct Pause {
+    MonotonicTime requested, ended;
+  };
+  absl::flat_hash_map<ProcessKey, std::deque<Pause>> pauses_;  // the last ones, in their order
+  std::deque<Waker> wakers_;                                   // the oldest first
   WaitWatchCounters counters_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };

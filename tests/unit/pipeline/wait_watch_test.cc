@@ -258,6 +258,15 @@ TEST_F(WaitWatchTest, PausesThatFollowEachOtherAreOne) {
   EXPECT_EQ(given_[1].kind, WaitKind::kFutex);
 }
 
+TEST_F(WaitWatchTest, AThreadMayTellOfItsWaitAfterTheNextPause) {
+  watch_.NotePause(kShop, {1000 * kMs}, {1100 * kMs});
+  watch_.NotePause(kShop, {1120 * kMs}, {1200 * kMs});
+  watch_.Handle(process_, Wait(1250 * kMs, 98 * kMs, 150 * kMs));  // woken at 1100
+  TakeStack(1250 * kMs, Stack("Shop.Order.Total"));
+  ASSERT_FALSE(given_.empty());
+  EXPECT_EQ(given_[0].kind, WaitKind::kSuspended);
+}
+
 TEST_F(WaitWatchTest, AThreadThatStillWaitsBehindAPauseIsNotSuspended) {
   watch_.NotePause(kShop, {1000 * kMs}, {1100 * kMs});
   wire_wait wait = Wait(1100 * kMs, 90 * kMs);
