@@ -125,7 +125,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(stack.asked <= 2 * 255 * 9 + 32);
     if (result.kind == ManagedStepResult::Kind::kStepped) {
       Require(result.caller.sp > registers.sp);  // so that a walk ends
-      Require(leaf || result.how == ManagedStepHow::kBody || result.how == ManagedStepHow::kFunclet);
+      // A caller is never in its epilogue, and in its prologue only where that calls.
+      Require(leaf || result.how != ManagedStepHow::kEpilogue);
+      if (!leaf && result.how == ManagedStepHow::kPrologue) Require(at < function.unwind.prologue_bytes);
     }
     if (leaf && !function.funclet && at < function.end - function.begin) {
       const Epilogue epilogue = FollowEpilogue(code, function.end - function.begin, at, kSp, registers.fp,
