@@ -260,7 +260,7 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process
     shared = Make(*std::move(file), mapping.path, std::move(elf), std::move(table), std::move(debug));
   }
   known.image = shared;
-  const std::shared_ptr<Image> image = shared;  // eviction moves what is in the map
+  std::shared_ptr<Image> image = shared;  // eviction moves what is in the map
   Evict(image.get());
   return image;
 }
