@@ -74,9 +74,8 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
       break;
     }
   }
-  // A chain that is whole needs no more than what began the thread.
-  const uint64_t longest = sample.stop == WIRE_STOP_END ? WIRE_MAX_TAIL_WORDS : kMaxGapWords;
-  const uint64_t tail = std::min<uint64_t>(stack.size() - last, longest);
+  // A chain that ends may still be none: code without frame pointers may have a zero in rbp, above a long stack.
+  const uint64_t tail = std::min<uint64_t>(stack.size() - last, kMaxGapWords);
   out.push_back(tail << WIRE_GAP_SHIFT);
   out.insert(out.end(), stack.begin() + static_cast<ptrdiff_t>(last),
              stack.begin() + static_cast<ptrdiff_t>(last + tail));
