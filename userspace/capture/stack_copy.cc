@@ -84,7 +84,9 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
 }  // namespace
 
 bool ReadOwnMemoryOf(uint32_t tid, uint64_t address, std::span<std::byte> into) {
-  const iovec local{into.data(), into.size()}, remote{reinterpret_cast<void*>(address), into.size()};
+  const iovec local{into.data(), into.size()};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process
+  const iovec remote{reinterpret_cast<void*>(address), into.size()};
   return process_vm_readv(static_cast<pid_t>(tid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(into.size());
 }
 
