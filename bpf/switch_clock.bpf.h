@@ -5,6 +5,10 @@
  *
  * The scheduler's own clock begins elsewhere, has a small drift and may jump where the hardware's is not stable. So
  * each CPU compares the two every 10 ms.
+ *
+ * Whatever passes between the scheduler's reading and ours makes the difference greater: a host that takes a virtual
+ * CPU away between the two adds milliseconds. So a difference that is greater than drift explains is not believed,
+ * until all of several in a row say so.
  */
 #ifndef CLRSAMPLER_SWITCH_CLOCK_BPF_H_
 #define CLRSAMPLER_SWITCH_CLOCK_BPF_H_
@@ -14,13 +18,18 @@
 #include <bpf/bpf_helpers.h>
 
 #define COMPARED_EVERY_NS 10000000
+#define GREATER_IN_A_ROW 8
+/* An interrupt between the two readings, and clocks that part by 1 in 1024 (NTP slews by 1 in 2000 at most). */
+#define MAX_DRIFT_NS(elapsed_ns) (5000 + ((elapsed_ns) >> 10))
 
 struct switch_clock {
-	__u64 compared_at; /* by the scheduler's clock */
+	__u64 compared_at; /* by the scheduler's clock; 0: not yet */
 	__u64 ahead_ns;	   /* how far CLOCK_MONOTONIC is ahead of it; modulo 2^64 */
+	__u64 least_ns;	   /* of the greater ones in a row */
+	__u64 greater;	   /* so many of them */
 };
 
-/* 16 bytes a CPU. */
+/* 32 bytes a CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -28,7 +37,24 @@ struct {
 	__type(value, struct switch_clock);
 } switch_clocks SEC(".maps");
 
-/* CLOCK_MONOTONIC, some microseconds late at most. `task` is of this CPU, where the scheduler is at work. */
+static __always_inline void compare_clocks(struct switch_clock *clock, __u64 at, __u64 now)
+{
+	__u64 measured = now - at, elapsed = at - clock->compared_at;
+	bool first = !clock->compared_at;
+
+	clock->compared_at = at;
+	if (!first && (__s64)(measured - clock->ahead_ns) > (__s64)MAX_DRIFT_NS(elapsed)) {
+		if (!clock->greater || (__s64)(measured - clock->least_ns) < 0)
+			clock->least_ns = measured;
+		if (++clock->greater < GREATER_IN_A_ROW)
+			return;
+		measured = clock->least_ns;
+	}
+	clock->ahead_ns = measured;
+	clock->greater = 0;
+}
+
+/* CLOCK_MONOTONIC, some microseconds off at most. `task` is of this CPU, where the scheduler is at work. */
 static __always_inline __u64 time_of_switch(struct task_struct *task)
 {
 	struct switch_clock *clock;
@@ -42,10 +68,8 @@ static __always_inline __u64 time_of_switch(struct task_struct *task)
 	clock = bpf_map_lookup_elem(&switch_clocks, &zero);
 	if (!at || !clock)
 		return bpf_ktime_get_ns();
-	if (at - clock->compared_at > COMPARED_EVERY_NS) {
-		clock->ahead_ns = bpf_ktime_get_ns() - at;
-		clock->compared_at = at;
-	}
+	if (at - clock->compared_at > COMPARED_EVERY_NS)
+		compare_clocks(clock, at, bpf_ktime_get_ns());
 	return at + clock->ahead_ns;
 }
 
