@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kMapping = 0x7f0000001000, kPayload = 0x7f0000002000;
-constexpr char kMaps[] = "7f0000001000-7f0000002000 rw-p 00000000 00:01 99   /memfd:OTEL_CTX (deleted)\n";
+constexpr char kContextMaps[] = "7f0000001000-7f0000002000 rw-p 00000000 00:01 99   /memfd:OTEL_CTX (deleted)\n";
 const std::string kContainer = "0::/docker/" + std::string(64, 'a') + "\n";
 
 // Memory of a process, which `on_read` may change.
@@ -75,7 +75,7 @@ class LabelReaderTest : public testing::Test {
     proc_ = pattern;
     fs::create_directories(proc_ / "42" / "root");
     WriteStat(100);
-    Write("maps", kMaps);
+    Write("maps", kContextMaps);
     Write("environ", std::string("OTEL_SERVICE_NAME=from-environment\0POD_NAME=p\0", 47));
     process_.emplace(ProcessKey{42, 1}, TargetFiles(proc_.string(), 42));
     process_->comm = "web";

@@ -7,12 +7,6 @@
 namespace clrsampler {
 namespace {
 
-class FakeClock : public Clock {
- public:
-  MonotonicTime Now() const override { return now; }
-  MonotonicTime now{kSecondNs};
-};
-
 void AddPages(MappingTable& table, uint64_t first, uint64_t count) {
   for (uint64_t page = first; page < first + count; ++page) {
     Mapping mapping;
@@ -41,7 +35,7 @@ TEST(MappingsPaceTest, OneWithManyMappingsIsLookedAtAtOnceAndThenSeldom) {
   EXPECT_TRUE(pace.Due(table, clock));
   int looks = 0;
   for (int turn = 0; turn < 1200; ++turn) {  // of 50 ms
-    clock.now.ns += kSecondNs / 20;
+    clock.Advance(kSecondNs / 20);
     AddPages(table, 1 + static_cast<uint64_t>(turn), 1);
     looks += pace.Due(table, clock);
   }
@@ -56,7 +50,7 @@ TEST(MappingsPaceTest, TheLastChangeIsSeenInTheEnd) {
   EXPECT_TRUE(pace.Due(table, clock));
   AddPages(table, 5000, 1);
   EXPECT_FALSE(pace.Due(table, clock));
-  clock.now.ns += kSecondNs;
+  clock.Advance(kSecondNs);
   EXPECT_TRUE(pace.Due(table, clock));
 }
 

@@ -52,19 +52,18 @@ class Copier {
     if (r2r == 0) return absl::FailedPreconditionError("the image has no ReadyToRun code");
     RETURN_IF_ERROR(Copy({r2r, 8}));
     RETURN_IF_ERROR(CopyCoreHeader(uint64_t{r2r} + 8));
-    pe = PeImage::Parse(image_, PeLayout::kLoaded);
-    RETURN_IF_ERROR(pe.status());
-    if (!pe->r2r()) return absl::FailedPreconditionError("the image has no ReadyToRun code");
-    return pe;
+    return PeImage::Parse(image_, PeLayout::kLoaded);
   }
 
   absl::Status Tables(const PeImage& pe) {
+    if (!pe.r2r()) return absl::FailedPreconditionError("the image has no ReadyToRun code");
+    const R2rCoreHeader& core = pe.r2r()->core;
     for (const R2rSectionType type : kWanted) {
-      if (const R2rSection* section = pe.r2r()->core.Find(type)) RETURN_IF_ERROR(Copy(section->range));
+      if (const R2rSection* section = core.Find(type)) RETURN_IF_ERROR(Copy(section->range));
     }
     if (pe.metadata()) RETURN_IF_ERROR(Copy(*pe.metadata()));
-    RETURN_IF_ERROR(Components(pe));
-    if (pe.machine() == PeMachine::kArm64) RETURN_IF_ERROR(UnwindData(pe));
+    RETURN_IF_ERROR(Components(pe, core));
+    if (pe.machine() == PeMachine::kArm64) RETURN_IF_ERROR(UnwindData(core));
     return DebugEntries(pe);
   }
 
@@ -79,8 +78,8 @@ class Copier {
     return Copy({static_cast<uint32_t>(rva + 8), 12 * count});
   }
 
-  absl::Status Components(const PeImage& pe) {
-    const R2rSection* list = pe.r2r()->core.Find(R2rSectionType::kComponentAssemblies);
+  absl::Status Components(const PeImage& pe, const R2rCoreHeader& composite) {
+    const R2rSection* list = composite.Find(R2rSectionType::kComponentAssemblies);
     if (list == nullptr) return absl::OkStatus();
     for (uint32_t i = 0; i < list->range.bytes / 16; ++i) {
       const uint32_t header = LoadAt<uint32_t>(image_, uint64_t{list->range.rva} + 16 * uint64_t{i} + 8).value_or(0);
@@ -95,8 +94,8 @@ class Copier {
   }
 
   // arm64 functions have their length in the first word of their unwind data.
-  absl::Status UnwindData(const PeImage& pe) {
-    const R2rSection* functions = pe.r2r()->core.Find(R2rSectionType::kRuntimeFunctions);
+  absl::Status UnwindData(const R2rCoreHeader& core) {
+    const R2rSection* functions = core.Find(R2rSectionType::kRuntimeFunctions);
     if (functions == nullptr) return absl::OkStatus();
     uint32_t first = UINT32_MAX, last = 0;
     for (uint32_t i = 0; i < functions->range.bytes / 8; ++i) {

@@ -19,7 +19,7 @@ std::string Number(uint64_t value, int bytes) {
   return text;
 }
 
-std::string Text(absl::string_view text) {
+std::string PrefixedText(absl::string_view text) {
   std::string length;
   size_t rest = text.size();
   for (; rest >= 128; rest >>= 7) length += static_cast<char>(rest | 128);
@@ -44,14 +44,14 @@ std::string Host(uint32_t version, const std::vector<Entry>& entries) {
   const size_t header_offset = host.size();
   host += std::string(8, '\0');
   host.append(kMarker.begin(), kMarker.end());
-  std::string manifest = Number(version, 4) + Number(0, 4) + Number(entries.size(), 4) + Text("bundle-id");
+  std::string manifest = Number(version, 4) + Number(0, 4) + Number(entries.size(), 4) + PrefixedText("bundle-id");
   if (version >= 2) manifest += std::string(40, '\0');
   for (const Entry& entry : entries) {
     host.resize((host.size() + 63) / 64 * 64);
     manifest +=
         Number(host.size(), 8) + Number(entry.compressed != 0 ? entry.compressed * 10 : entry.content.size(), 8);
     if (version >= 6) manifest += Number(entry.compressed, 8);
-    manifest += '\1' + Text(entry.path);
+    manifest += '\1' + PrefixedText(entry.path);
     host += entry.content;
   }
   const std::string at = Number(host.size(), 8);

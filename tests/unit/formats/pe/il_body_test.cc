@@ -12,19 +12,19 @@
 namespace clrsampler {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
+using Code = std::vector<uint8_t>;
 
-absl::StatusOr<IlBodyFacts> Read(const Bytes& bytes) { return ReadIlBody(std::as_bytes(std::span(bytes))); }
+absl::StatusOr<IlBodyFacts> Read(const Code& bytes) { return ReadIlBody(std::as_bytes(std::span(bytes))); }
 
-Bytes Tiny(std::initializer_list<uint8_t> code) {
-  Bytes bytes{static_cast<uint8_t>(code.size() << 2 | 2)};
+Code Tiny(std::initializer_list<uint8_t> code) {
+  Code bytes{static_cast<uint8_t>(code.size() << 2 | 2)};
   bytes.insert(bytes.end(), code);
   return bytes;
 }
 
-Bytes Fat(const Bytes& code) {
-  Bytes bytes{0x13, 0x30, 8, 0,   static_cast<uint8_t>(code.size()), static_cast<uint8_t>(code.size() >> 8), 0, 0,
-              1,    0,    0, 0x11};
+Code Fat(const Code& code) {
+  Code bytes{0x13, 0x30, 8, 0,   static_cast<uint8_t>(code.size()), static_cast<uint8_t>(code.size() >> 8), 0, 0,
+             1,    0,    0, 0x11};
   bytes.insert(bytes.end(), code.begin(), code.end());
   return bytes;
 }
@@ -32,7 +32,7 @@ Bytes Fat(const Bytes& code) {
 constexpr uint8_t kNop = 0x00, kRet = 0x2A, kBrS = 0x2B, kBr = 0x38, kSwitch = 0x45, kLeave = 0xDD, kLeaveS = 0xDE,
                   kCall = 0x28, kLdcI4 = 0x20, kLdcI8 = 0x21, kPrefix = 0xFE;
 
-void ExpectFacts(const Bytes& bytes, bool branches_back, bool has_tail_prefix) {
+void ExpectFacts(const Code& bytes, bool branches_back, bool has_tail_prefix) {
   const absl::StatusOr<IlBodyFacts> facts = Read(bytes);
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->branches_back, branches_back);
@@ -69,13 +69,13 @@ TEST(IlBodyTest, TheTailPrefixIsSeen) {
 }
 
 TEST(IlBodyTest, WhatFollowsTheBodyIsNotRead) {
-  Bytes body = Tiny({kRet});
+  Code body = Tiny({kRet});
   body.insert(body.end(), {kBrS, 0xFD});
   ExpectFacts(body, false, false);
 }
 
 TEST(IlBodyTest, DamagedBodiesAreRefused) {
-  const Bytes damaged[] = {
+  const Code damaged[] = {
       {},
       {0x00},                                            // neither tiny nor fat
       {0x0A, kRet},                                      // two bytes, of which one is there
@@ -89,7 +89,7 @@ TEST(IlBodyTest, DamagedBodiesAreRefused) {
       Fat({kSwitch, 2, 0, 0, 0, 1, 0, 0, 0}),
       Fat({kSwitch, 1, 0}),
   };
-  for (const Bytes& bytes : damaged) EXPECT_EQ(Read(bytes).status().code(), absl::StatusCode::kDataLoss);
+  for (const Code& bytes : damaged) EXPECT_EQ(Read(bytes).status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

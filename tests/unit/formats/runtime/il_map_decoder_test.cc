@@ -19,12 +19,12 @@ constexpr auto kNet8 = DebugInfoFormat::kNet8;
 constexpr auto kNet10 = DebugInfoFormat::kNet10;
 constexpr auto kNet11 = DebugInfoFormat::kNet11;
 
-using Entry = std::tuple<uint32_t, int32_t, uint32_t>;  // native offset, IL offset, sources
+using Triple = std::tuple<uint32_t, int32_t, uint32_t>;  // native offset, IL offset, sources
 
-std::vector<Entry> Decoded(DebugInfoFormat format, absl::string_view bounds, uint32_t code_bytes = 1000) {
+std::vector<Triple> Decoded(DebugInfoFormat format, absl::string_view bounds, uint32_t code_bytes = 1000) {
   const auto map = DecodeBounds(format, AsBytes(bounds), code_bytes);
   EXPECT_TRUE(map.ok()) << map.status();
-  std::vector<Entry> entries;
+  std::vector<Triple> entries;
   if (!map.ok()) return entries;
   for (const IlMapEntry& entry : map->entries()) {
     entries.emplace_back(entry.native_offset, entry.il_offset, entry.sources);
@@ -67,22 +67,22 @@ TEST(NibbleReaderTest, TheNextBytesBeginBehindAZeroHalf) {
 // Sources of .NET 8: 2 the stack is empty, 0x10 a call instruction, the rest says nothing to us.
 TEST(IlMapDecoderTest, Net8HasOneNumberAfterTheOther) {
   const std::string bounds = Nibbles({5, 0, 1, 2, 0, 3, 0, 70, 20, 2, 1, 21, 0x10, 9, 2, 0x0D});
-  EXPECT_THAT(Decoded(kNet8, bounds), ElementsAre(Entry(0, -2, IlMapEntry::kStackEmpty), Entry(0, 0, 0),
-                                                  Entry(70, 17, IlMapEntry::kStackEmpty), Entry(80, -1, 0)));
+  EXPECT_THAT(Decoded(kNet8, bounds), ElementsAre(Triple(0, -2, IlMapEntry::kStackEmpty), Triple(0, 0, 0),
+                                                  Triple(70, 17, IlMapEntry::kStackEmpty), Triple(80, -1, 0)));
 }
 
 TEST(IlMapDecoderTest, Net10PacksEntriesIntoBits) {
   const std::string bounds = Packed(2, 7, 5, {{2, 0, 1}, {2, 0, 3}, {0, 70, 20}, {1, 1, 21}, {3, 1, 4}, {0, 99, 0}});
   EXPECT_THAT(Decoded(kNet10, bounds),
-              ElementsAre(Entry(0, -2, IlMapEntry::kStackEmpty), Entry(0, 0, IlMapEntry::kStackEmpty), Entry(70, 17, 0),
-                          Entry(171, -3, 0)));
+              ElementsAre(Triple(0, -2, IlMapEntry::kStackEmpty), Triple(0, 0, IlMapEntry::kStackEmpty),
+                          Triple(70, 17, 0), Triple(171, -3, 0)));
 }
 
 TEST(IlMapDecoderTest, Net11HasABitForAsync) {
   const std::string bounds = Packed(3, 4, 2, {{2, 0, 1}, {4, 9, 3}, {6, 1, 0}});
   EXPECT_THAT(Decoded(kNet11, bounds),
-              ElementsAre(Entry(0, -2, IlMapEntry::kStackEmpty), Entry(9, 0, IlMapEntry::kAsync),
-                          Entry(10, -3, IlMapEntry::kStackEmpty | IlMapEntry::kAsync)));
+              ElementsAre(Triple(0, -2, IlMapEntry::kStackEmpty), Triple(9, 0, IlMapEntry::kAsync),
+                          Triple(10, -3, IlMapEntry::kStackEmpty | IlMapEntry::kAsync)));
 }
 
 TEST(IlMapDecoderTest, NoBytesAreAMapWithoutEntries) {
@@ -91,7 +91,7 @@ TEST(IlMapDecoderTest, NoBytesAreAMapWithoutEntries) {
 
 TEST(IlMapDecoderTest, TheWidestNumbers) {
   const uint32_t highest = uint32_t{INT32_MAX} + 3;
-  EXPECT_THAT(Decoded(kNet8, Nibbles({1, 0, highest, 2})), ElementsAre(Entry(0, INT32_MAX, IlMapEntry::kStackEmpty)));
+  EXPECT_THAT(Decoded(kNet8, Nibbles({1, 0, highest, 2})), ElementsAre(Triple(0, INT32_MAX, IlMapEntry::kStackEmpty)));
   EXPECT_TRUE(Refused(kNet8, Nibbles({1, 0, highest + 1, 2})));
   EXPECT_TRUE(Refused(kNet8, Nibbles({1, 0, UINT32_MAX, 2})));
   const uint32_t far = IlMapEntry::kMaxNativeOffset;
@@ -99,7 +99,7 @@ TEST(IlMapDecoderTest, TheWidestNumbers) {
     const DebugInfoFormat format = source_bits == 2 ? kNet10 : kNet11;
     const std::string bounds = Packed(source_bits, 29, 32, {{0, 0, highest}, {2, far, 5}});
     EXPECT_THAT(Decoded(format, bounds, far),
-                ElementsAre(Entry(0, INT32_MAX, 0), Entry(far, 2, IlMapEntry::kStackEmpty)));
+                ElementsAre(Triple(0, INT32_MAX, 0), Triple(far, 2, IlMapEntry::kStackEmpty)));
     EXPECT_TRUE(Refused(format, bounds, far - 1)) << "outside the code";
     EXPECT_TRUE(Refused(format, Packed(source_bits, 29, 32, {{0, 0, 5}, {0, far, 5}, {0, 1, 5}}), UINT32_MAX));
     EXPECT_TRUE(Refused(format, Packed(source_bits, 30, 32, {{0, 0, 5}}))) << "more bits than code can have";
@@ -127,7 +127,7 @@ TEST(IlMapDecoderTest, EveryByteIsUsed) {
 // Object..ctor of .NET 10.0.14, for one.
 TEST(IlMapDecoderTest, ThreeEntriesOfFiveBitsHave32BytesOfZerosBehindThem) {
   const std::string bounds = Packed(2, 1, 2, {{2, 0, 1}, {2, 0, 3}, {2, 1, 0}});
-  const std::vector<Entry> entries = {{0, -2, 2}, {0, 0, 2}, {1, -3, 2}};
+  const std::vector<Triple> entries = {{0, -2, 2}, {0, 0, 2}, {1, -3, 2}};
   EXPECT_EQ(Decoded(kNet10, bounds + std::string(32, '\0')), entries);
   EXPECT_EQ(Decoded(kNet10, bounds), entries);
   for (const size_t zeros : {1, 31, 33}) EXPECT_TRUE(Refused(kNet10, bounds + std::string(zeros, '\0')));
