@@ -127,7 +127,7 @@ absl::StatusOr<AllocationPoint> PointOf(const ImageCode& code, const FoundReport
   return point;
 }
 
-absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& runtime) {
+absl::StatusOr<std::vector<AllocationPoint>> AllocationsIn(const ElfImage& runtime) {
   const RuntimeImageKind kind = ReadRuntimeImage(runtime).kind;
   if (kind != RuntimeImageKind::kCoreClr && kind != RuntimeImageKind::kSingleFileHost &&
       kind != RuntimeImageKind::kStandaloneGc) {
@@ -147,7 +147,7 @@ absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& r
 }  // namespace
 
 absl::StatusOr<std::vector<AllocationPoint>> LocateAllocations(const ElfImage& collector) {
-  absl::StatusOr<std::vector<AllocationPoint>> points = LocateAllocations(collector);
+  absl::StatusOr<std::vector<AllocationPoint>> points = AllocationsIn(collector);
   if (!points.ok()) return WithHint(points.status(), kUnknownBuild);
   return points;
 }

@@ -53,7 +53,7 @@ absl::StatusOr<FoundThrow> FindReport(const ImageCode& code) {
   return *std::move(found);
 }
 
-absl::StatusOr<ExceptionPoint> LocateThrow(const ElfImage& runtime) {
+absl::StatusOr<ExceptionPoint> ThrowIn(const ElfImage& runtime) {
   const RuntimeImageKind kind = ReadRuntimeImage(runtime).kind;
   if (kind != RuntimeImageKind::kCoreClr && kind != RuntimeImageKind::kSingleFileHost) {
     return absl::UnimplementedError("where a NativeAOT program throws exceptions is not known");
@@ -81,7 +81,7 @@ absl::StatusOr<ExceptionPoint> LocateThrow(const ElfImage& runtime) {
 }  // namespace
 
 absl::StatusOr<ExceptionPoint> LocateExceptions(const ElfImage& runtime) {
-  absl::StatusOr<ExceptionPoint> point = LocateThrow(runtime);
+  absl::StatusOr<ExceptionPoint> point = ThrowIn(runtime);
   if (!point.ok()) return WithHint(point.status(), kUnknownBuild);
   return point;
 }
