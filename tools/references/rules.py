@@ -155,7 +155,8 @@ LIVE_TEST = re.compile(r"clrsampler_live_test\((\w+)([^)]*)\)")
 def cases_of_no_matrix(there):
     """Cases that only the matrix runs, in a class of which no matrix is declared."""
     run = set()
-    for found in LIVE_TEST.finditer(there.files.get("tests/e2e/CMakeLists.txt") or ""):
+    declared = "".join(text for path, text in there.files.items() if text and re.match(r"tests/e2e/.*(CMakeLists\.txt|\.cmake)$", path))
+    for found in LIVE_TEST.finditer(declared):
         words = found[2].split()
         if "MATRIX" in words:
             file = words[words.index("FILE") + 1] if "FILE" in words else found[1]

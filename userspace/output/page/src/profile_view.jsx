@@ -10,7 +10,6 @@ import {DiffLegend, KindLegend} from './legend.jsx';
 import {MethodTable} from './method_table.jsx';
 import {describeNode, NodeDetails} from './node_details.jsx';
 import {diffRamp, kindFills, THEMES} from './palette.js';
-import {KINDS} from './profile_data.js';
 import {matchedWeight, matcherOf, matchingFrames} from './search.js';
 import {isSignificant} from './significance.js';
 import {lineCosts} from './source_lines.js';
