@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "pipeline/process_events.h"
+#include "runtime_events/hook_part.h"
 #include "unwind/raw_stack.h"
 
 namespace clrsampler {
@@ -19,10 +20,17 @@ constexpr uint32_t kWeightOfStack = 8;
 // The weight of a compilation: the name of the method and its place are read from the runtime's memory.
 constexpr uint32_t kWeightOfCompilation = 5;
 
-uint32_t WeightOf(const wire_compiled&) { return kWeightOfCompilation; }
-uint32_t WeightOf(const wire_runtime_event&) { return 1; }
-uint32_t WeightOf(const wire_allocation&) { return 1; }
-uint32_t WeightOf(const wire_exception&) { return 1; }
+uint32_t WeightOf(const wire_compiled&, const RuntimeWatch&) { return kWeightOfCompilation; }
+// The end of a pause is free where all else of it was taken. There are no more of these than events that were paid for.
+uint32_t WeightOf(const wire_runtime_event& event, const RuntimeWatch& hooks) {
+  return event.hook == WIRE_HOOK_RESTART && hooks.LacksOnlyItsEnd(event.tgid) ? 0 : 1;
+}
+uint32_t WeightOf(const wire_allocation&, const RuntimeWatch&) { return 1; }
+uint32_t WeightOf(const wire_exception&, const RuntimeWatch&) { return 1; }
+
+HookPart PartOf(const wire_compiled&) { return HookPart::kCompilations; }
+HookPart PartOf(const wire_runtime_event& event) { return clrsampler::PartOf(event.hook); }
+HookPart PartOf(const wire_exception&) { return HookPart::kExceptions; }
 
 }  // namespace
 
@@ -187,13 +195,14 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   std::memcpy(&event, record.data(), std::min(record.size(), sizeof event));
   if (parts_.hooks == nullptr) return;
   // The target chooses how often a runtime is hit, and each hit may cost a look at its memory.
-  if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event))) {
-    // Sums of allocations go on with the next record.
-    if constexpr (!std::is_same_v<Event, wire_allocation>) ++backlog_[event.tgid];
+  if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event, *parts_.hooks))) {
+    // Sums of allocations go on with the next record, and nothing is under way in a process that is not known.
+    if constexpr (!std::is_same_v<Event, wire_allocation>) {
+      const Process* const process = parts_.table.Find(event.tgid);
+      if (process != nullptr) parts_.hooks->NoteLeftOut(*process, PartOf(event), {event.header.time_ns});
+    }
     return;
   }
-  // It does not matter to code that pairs events where one was lost.
-  if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
   if constexpr (std::is_same_v<Event, wire_compiled>) {
     ++news_;

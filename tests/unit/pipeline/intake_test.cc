@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "pipeline/run_parts.h"
@@ -189,6 +191,102 @@ TEST_F(IntakeTest, TheFullestRingSinceTheLastQuestionCounts) {
   }
   EXPECT_EQ(intake().TakeRingFill(), 0.75);
   EXPECT_EQ(intake().TakeRingFill(), 0);
+}
+
+// Events of this process's runtime, as hooks would report them.
+class IntakeOfPausesTest : public IntakeTest {
+ protected:
+  void WatchPauses(EventBudget budget) {
+    RuntimeWatchOptions options;
+    options.hooks.suspensions = options.roles = true;
+    options.hooks.resumed = false;
+    options.on_pause = [this](const ObservedPause&) { ++pauses_; };
+    options.hits_missed = [this](uint32_t tgid) { return capture_->HookHitsMissed(static_cast<pid_t>(tgid)); };
+    parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.symbolizer,
+                         parts_.frames, parts_.clock);
+    parts_.intake.emplace(
+        Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory,
+                      &*parts_.hooks, nullptr, parts_.threads, parts_.account, parts_.notices},
+        SamplesKept::kAll, budget);
+  }
+  Process& process() { return parts_.table.FindOrScan(static_cast<uint32_t>(getpid()), 0); }
+  void Send(wire_hook hook, uint64_t time_ns) {
+    wire_runtime_event event{};
+    event.header = {sizeof event, WIRE_RUNTIME_EVENT, 0, time_ns};
+    event.tgid = static_cast<uint32_t>(getpid());
+    event.tid = kThread;
+    event.hook = hook;
+    if (hook == WIRE_HOOK_SUSPEND || hook == WIRE_HOOK_RESTART) event.values[0] = 1;  // for a collection; it is over
+    capture_->records.emplace_back(reinterpret_cast<const char*>(&event), sizeof event);
+    intake().Drain();
+  }
+  PausePhase PhaseAt(uint64_t time_ns) {
+    intake().PopUntil({time_ns}, [&](MonotonicTime, const HeldItem& item) {
+      parts_.hooks->Handle(process(), std::get<RuntimeItem>(item));
+      return true;
+    });
+    return parts_.hooks->PhaseOf(process().key, {time_ns});
+  }
+  bool CollectsAt(uint64_t time_ns) {
+    wire_cpu_sample sample{};
+    sample.header.time_ns = time_ns;
+    sample.tid = kThread;
+    return parts_.hooks->RoleOf(process(), sample, {}).has_value();
+  }
+
+  static constexpr uint32_t kThread = 5;
+  int pauses_ = 0;
+};
+
+TEST_F(IntakeOfPausesTest, NothingIsUnderWayWhereAnEventWasLeftOut) {
+  WatchPauses(EventBudget(1, 3));
+  Send(WIRE_HOOK_SUSPEND, 10);
+  Send(WIRE_HOOK_SUSPENDED, 20);
+  Send(WIRE_HOOK_GC_START, 30);
+  EXPECT_TRUE(CollectsAt(35));
+  Send(WIRE_HOOK_GC_END, 40);
+  Send(WIRE_HOOK_RESTART, 50);
+  EXPECT_EQ(intake().runtime_events_limited(), 2u);
+  EXPECT_EQ(PhaseAt(35), PausePhase::kStopped);
+  EXPECT_EQ(PhaseAt(45), PausePhase::kNone) << "whatever was left out, the process is not stopped for ever";
+  EXPECT_FALSE(CollectsAt(45));
+  EXPECT_EQ(pauses_, 0);
+}
+
+TEST_F(IntakeOfPausesTest, ThreadsThatAreAskedToStopAreNotAskedForEver) {
+  WatchPauses(EventBudget(1, 1));
+  Send(WIRE_HOOK_SUSPEND, 10);
+  EXPECT_TRUE(parts_.hooks->MayBeBlamed(process().key.tgid));
+  Send(WIRE_HOOK_SUSPENDED, 20);
+  EXPECT_FALSE(parts_.hooks->MayBeBlamed(process().key.tgid));
+  EXPECT_EQ(PhaseAt(15), PausePhase::kStopping);
+  EXPECT_EQ(PhaseAt(25), PausePhase::kNone);
+}
+
+TEST_F(IntakeOfPausesTest, TheEndOfAPauseIsTakenWhereAllElseOfItWas) {
+  WatchPauses(EventBudget(1, 2));
+  Send(WIRE_HOOK_SUSPEND, 10);
+  Send(WIRE_HOOK_SUSPENDED, 20);
+  Send(WIRE_HOOK_RESTART, 30);
+  Send(WIRE_HOOK_RESTART, 40);  // a program may call this as often as it likes
+  EXPECT_EQ(intake().runtime_events_limited(), 1u);
+  EXPECT_EQ(PhaseAt(50), PausePhase::kNone);
+  EXPECT_EQ(pauses_, 1);
+}
+
+TEST_F(IntakeOfPausesTest, NothingIsUnderWayWhereTheKernelDidNotSendTheEnd) {
+  WatchPauses(EventBudget());
+  Send(WIRE_HOOK_SUSPEND, kSecondNs);
+  Send(WIRE_HOOK_SUSPENDED, kSecondNs + 10);
+  Send(WIRE_HOOK_GC_START, kSecondNs + 20);
+  EXPECT_EQ(PhaseAt(2 * kSecondNs), PausePhase::kStopped);
+  parts_.hooks->Tick({2 * kSecondNs});
+  EXPECT_EQ(PhaseAt(2 * kSecondNs), PausePhase::kStopped) << "a pause may last, and none of its events is missing";
+  EXPECT_TRUE(CollectsAt(2 * kSecondNs));
+  capture_->hits_missed = 1;
+  parts_.hooks->Tick({3 * kSecondNs});
+  EXPECT_EQ(PhaseAt(3 * kSecondNs), PausePhase::kNone);
+  EXPECT_FALSE(CollectsAt(3 * kSecondNs));
 }
 
 class IntakeKeepsNoneTest : public IntakeTest {
