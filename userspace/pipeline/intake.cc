@@ -96,7 +96,10 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
     return;
   }
   // Waiting items are the agent's memory, and the host chooses how many come.
-  if (queued_bytes_ >= max_queued_bytes_) return Lose("queue_full");
+  if (queued_bytes_ >= max_queued_bytes_) {
+    ++samples_dropped_;
+    return Lose("queue_full");
+  }
   TakeStack(record);
 }
 
@@ -106,7 +109,7 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   std::memcpy(&wait, record.data(), sizeof wait);
   // Looks of our own are no events of others. They have the sums of all threads, and are as many as there are threads.
   const bool of_look = (wait.flags & WIRE_WAIT_OPEN) != 0;
-  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1)) return;
+  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1, wait_records_dropped_)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }
@@ -166,7 +169,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
     parts_.targets.Sampled(sample.tgid);
   }
   held->of_clock = sample.header.kind == WIRE_CPU_SAMPLE;
-  if (held->of_clock) ++waiting_samples_;
+  if (held->of_clock) waiting_sample_bytes_ += BytesOf(*held);
   queued_bytes_ += BytesOf(*held);
   queue_.Push({sample.header.time_ns}, HeldItem(std::move(held)));
 }
