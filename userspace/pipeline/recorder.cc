@@ -2,7 +2,9 @@
 #include "pipeline/agent_sandbox.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -242,6 +244,11 @@ void RecorderImpl::End() {
 RecordProgress RecorderImpl::Progress(MonotonicTime now) const {
   uint64_t lost = 0;
   for (const auto& [reason, count] : parts_.account.lost) lost += count;
+  // A recording's account gets the kernel's own losses at its end.
+  if (!parts_.options.windows) {
+    const wire_counters counters = parts_.capture->counters();
+    lost = std::accumulate(std::begin(counters.drops), std::end(counters.drops), lost);
+  }
   return {static_cast<double>(now.ns - parts_.started.ns) / 1e9, parts_.account.samples_taken, handler_->handled(),
           handler_->named(), lost};
 }
