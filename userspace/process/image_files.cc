@@ -47,27 +47,33 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   return std::shared_ptr<const ImageFile>(std::move(file));
 }
 
-absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Get(const Process& process, const Mapping& mapping) {
+ImageFiles::Result ImageFiles::Remembered(const Process& process, absl::string_view key, absl::string_view path,
+                                          absl::FunctionRef<absl::StatusOr<OpenedFile>()> open) {
   main_loop_.Check();
-  // The inode is part of the key: after an upgrade in place the same path can be mapped with two contents.
-  const std::string key =
-      absl::StrCat(mapping.path, "\n", mapping.inode, "\n", mapping.device_major, ":", mapping.device_minor);
-  auto& known = by_process_.Of(process);
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
-  Result result = Share(process.files.OpenMapping(mapping), mapping.path);
-  if (known.size() < kMaxFilesPerProcess && !absl::IsUnavailable(result.status())) known.emplace(key, result);
+  OfProcess& known = by_process_.Of(process);
+  const auto found = known.answers.find(key);
+  if (found != known.answers.end()) return found->second;
+  if (known.files >= kMaxFilesPerProcess) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": process ", process.key.tgid, " has more than ", kMaxFilesPerProcess, " image files"));
+  }
+  Result result = Share(open(), path);
+  if (result.ok()) ++known.files;
+  if (known.answers.size() < kMaxAnswersPerProcess && !absl::IsUnavailable(result.status())) {
+    known.answers.emplace(key, result);
+  }
   return result;
 }
 
-absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Process& process, absl::string_view path) {
-  main_loop_.Check();
-  auto& known = by_process_.Of(process);
-  const auto found = known.find(path);
-  if (found != known.end()) return found->second;
-  Result result = Share(process.files.OpenImage(path), path);
-  if (known.size() < kMaxFilesPerProcess && !absl::IsUnavailable(result.status())) known.emplace(path, result);
-  return result;
+ImageFiles::Result ImageFiles::Get(const Process& process, const Mapping& mapping) {
+  // The inode is part of the key: after an upgrade in place the same path can be mapped with two contents.
+  const std::string key =
+      absl::StrCat(mapping.path, "\n", mapping.inode, "\n", mapping.device_major, ":", mapping.device_minor);
+  return Remembered(process, key, mapping.path, [&] { return process.files.OpenMapping(mapping); });
+}
+
+ImageFiles::Result ImageFiles::GetByPath(const Process& process, absl::string_view path) {
+  return Remembered(process, path, path, [&] { return process.files.OpenImage(path); });
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetOnHost(const Process& process,

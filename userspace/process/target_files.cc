@@ -86,7 +86,7 @@ absl::StatusOr<size_t> OpenedFile::ReadAt(uint64_t offset, std::span<std::byte> 
 
 absl::StatusOr<MappedFile> OpenedFile::Map(uint64_t max_bytes) const {
   if (may_wait && broker != nullptr) {
-    if (tape == nullptr) return broker->MapCopy(fd.get(), status, max_bytes);
+    if (tape == nullptr) return broker->MapCopy(pid, fd.get(), status, max_bytes);
     return absl::UnavailableError("a file on a network or user-space file system is not saved in a stream");
   }
   if (tape == nullptr) return MappedFile::Map(fd.get(), 0, 0, max_bytes);
@@ -237,7 +237,8 @@ absl::StatusOr<OpenedFile> TargetFiles::Opened(FileAnswer answer) const {
                     .status = answer.file,
                     .broker = broker_,
                     .may_wait = answer.may_wait && broker_ != nullptr,
-                    .overlay = answer.on_overlay};
+                    .overlay = answer.on_overlay,
+                    .pid = pid_};
 }
 
 void TargetFiles::ReopenNow() {

@@ -37,6 +37,7 @@ struct OpenedFile {
   FileBroker* broker = nullptr;  // asks for us where the file may_wait
   bool may_wait = false;         // its file system is another program's or machine's
   bool overlay = false;
+  uint32_t pid = 0;  // of the process that it was opened for
 
   // The descriptor's status now.
   absl::StatusOr<struct stat> StatusNow() const;
