@@ -18,9 +18,11 @@ bool IsTrusted(uid_t user, const std::optional<FileOwner>& caller) {
   return user == 0 || user == geteuid() || (caller.has_value() && user == caller->user);
 }
 
-// Whether somebody else may put a name into this folder.
+// Whether somebody else may put a name into this folder. Where single users have rights (ACLs), the group's bit is
+// their bound, so that they count as well.
 bool OthersMayWrite(const struct stat& folder, const std::optional<FileOwner>& caller) {
-  return (folder.st_mode & (S_ISVTX | S_IWOTH)) != 0 || !IsTrusted(folder.st_uid, caller);
+  const bool group_may = (folder.st_mode & S_IWGRP) != 0 && folder.st_gid != 0;
+  return group_may || (folder.st_mode & (S_ISVTX | S_IWOTH)) != 0 || !IsTrusted(folder.st_uid, caller);
 }
 
 absl::Status CheckExisting(int fd, const std::optional<FileOwner>& caller) {
