@@ -64,7 +64,7 @@ class FileBroker {
   // Whether reading the memory of a process may wait, since it has files mapped that may. Asked anew every
   // kMappedFilesNs: the process may map one in between.
   bool MemoryMayWait(absl::string_view proc_root, uint32_t pid);
-  // Reads the memory of a process that it may read. `memory` is its /proc/PID/mem, or -1. False: not all of it could be
+  // Reads the memory of a process that it may read. `memory` is its /proc/PID/mem. False: not all of it could be
   // read in time.
   bool ReadMemory(uint32_t pid, int memory, uint64_t address, std::span<std::byte> into);
 

@@ -11,22 +11,34 @@
 
 namespace clrsampler {
 
+namespace {
+
+uint64_t NsOf(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * kSecondNs + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
 bool IsSameFile(const ImageFile& a, const ImageFile& b) {
   constexpr size_t kPage = 4096;
   if (a.inode != b.inode || a.size != b.size || a.modified_ns != b.modified_ns) return false;
   if (a.device == b.device) return true;
+  if (a.changed_ns != b.changed_ns) return false;
   const std::span<const std::byte> first = a.bytes().first(std::min(kPage, a.bytes().size()));
   const std::span<const std::byte> second = b.bytes().first(std::min(kPage, b.bytes().size()));
   return a.overlay && b.overlay && std::equal(first.begin(), first.end(), second.begin(), second.end());
+}
+
+std::string IdentityText(const ImageFile& file) {
+  return absl::StrCat(file.device, ":", file.inode, ":", file.size, ":", file.modified_ns, ":", file.changed_ns);
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusOr<OpenedFile> opened,
                                                                    absl::string_view path) {
   if (!opened.ok()) return opened.status();
   const struct stat& status = opened->status;
-  const Identity identity{
-      status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
-      static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+  const Identity identity{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), NsOf(status.st_mtim),
+                          NsOf(status.st_ctim)};
   if (by_identity_.size() >= purge_at_) {
     absl::erase_if(by_identity_, [](const auto& entry) { return entry.second.expired(); });
     purge_at_ = 2 * by_identity_.size() + 64;
@@ -41,6 +53,7 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   file->inode = identity.inode;
   file->size = identity.size;
   file->modified_ns = identity.modified_ns;
+  file->changed_ns = opened->metacopy ? 0 : identity.changed_ns;
   file->overlay = opened->on_overlay();
   file->content = *std::move(content);
   slot = file;

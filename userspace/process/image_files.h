@@ -28,6 +28,8 @@ struct ImageFile {
   uint64_t inode = 0;
   uint64_t size = 0;
   uint64_t modified_ns = 0;
+  // When its owner, mode or content was changed last; nobody can set it. 0: it says nothing of the data (metacopy).
+  uint64_t changed_ns = 0;
   bool overlay = false;  // of an overlayfs, which shows one file of a lower layer once a container, under a device each
   MappedFile content;
   mutable std::optional<std::string> hash;  // what ImageFiles::HashOf has said; main loop only
@@ -35,9 +37,13 @@ struct ImageFile {
   std::span<const std::byte> bytes() const { return content.bytes(); }
 };
 
-// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Two that share
-// inode, size, time and their first page, where headers and build id are, count as one.
+// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Files of two
+// overlays that share inode, size, both times and their first page, where headers and build id are, count as one. A
+// container that changes only the owner gets a copy of its own, which keeps all of these but the time of change.
 bool IsSameFile(const ImageFile& a, const ImageFile& b);
+
+// Tells a file from all others, and from itself with other content. A user can set all of it but the time of change.
+std::string IdentityText(const ImageFile& file);
 
 // Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping; but
 // not that a file system did not answer, which is remembered by FileBroker. That failure is Unavailable.
@@ -73,11 +79,11 @@ class ImageFiles {
   static constexpr size_t kMaxFilesPerProcess = 4096;
 
   struct Identity {
-    uint64_t device, inode, size, modified_ns;
+    uint64_t device, inode, size, modified_ns, changed_ns;
     friend bool operator==(const Identity&, const Identity&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const Identity& id) {
-      return H::combine(std::move(h), id.device, id.inode, id.size, id.modified_ns);
+      return H::combine(std::move(h), id.device, id.inode, id.size, id.modified_ns, id.changed_ns);
     }
   };
   absl::StatusOr<std::shared_ptr<const ImageFile>> Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);

@@ -23,7 +23,7 @@ inline ProcessFacts HealthyProcess(RuntimeVersion version = {10, 0, 14}) {
   facts.perf_map_directory.path = "/tmp";
   facts.perf_map_directory.free_bytes = uint64_t{10} << 30;
   facts.socket_path = "/tmp/dotnet-diagnostic-7-1-socket";
-  facts.socket_exists = true;
+  facts.socket = absl::OkStatus();
   facts.age_seconds = 100;
   return facts;
 }

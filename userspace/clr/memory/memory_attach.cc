@@ -23,12 +23,14 @@ std::string TextOf(const Process& process, const DotNetRuntime& runtime) {
   return absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", runtime.version.Text(), ")");
 }
 
-std::string BuildOf(const DotNetRuntime& runtime) {
-  return absl::StrCat(runtime.mapping.device_major, ":", runtime.mapping.device_minor, ":", runtime.mapping.inode, ":",
-                      runtime.version.Text());
-}
-
 }  // namespace
+
+std::string MemoryMethods::BuildOf(const Process& process, const DotNetRuntime& runtime) {
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> image = images_.Get(process, runtime.mapping);
+  // A file that can't be told from others is a build of its own.
+  const std::string file = image.ok() ? IdentityText(**image) : absl::StrCat("of ", process.key.incarnation);
+  return absl::StrCat(file, ":", runtime.version.Text());
+}
 
 MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
                              FrameTable& frames, Notices& notices, const Clock& clock)
@@ -119,7 +121,7 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> MemoryMethods::OpenRuntime(const 
   }
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(
       place, *state.memory, [images](uint64_t address) { return images->ContentAt(address); }, copies_,
-      proven_.contains(BuildOf(found)));
+      proven_.contains(BuildOf(process, found)));
   if (runtime.ok() && state.unverified && (*runtime)->self_test().compared == 0) {
     return absl::FailedPreconditionError("it is not known, and there is no image of CoreLib to test the reader with");
   }
@@ -157,7 +159,7 @@ void MemoryMethods::Attach(const Process& process, ProcessState& state, Monotoni
 
 void MemoryMethods::NoteAttached(const Process& process, const DotNetRuntime& found, ProcessState& state) {
   state.image = found.mapping;
-  state.build = BuildOf(found);
+  state.build = BuildOf(process, found);
   ++state.generation;
   ++counters_.attached;
   if (state.runtime->self_test().proves_method_arguments()) proven_.insert(state.build);

@@ -148,6 +148,7 @@ class MemoryMethods : public FrameSource,
   absl::Status OpenMemory(const Process& process, ProcessState& state);
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> OpenRuntime(const Process& process, const DotNetRuntime& found,
                                                              uint64_t dac_table, ProcessState& state);
+  std::string BuildOf(const Process& process, const DotNetRuntime& runtime);
   void NoteAttached(const Process& process, const DotNetRuntime& found, ProcessState& state);
   struct MethodRead {
     bool listed = true;                // one of the runtime's ranges holds the address
@@ -189,7 +190,7 @@ class MemoryMethods : public FrameSource,
   const Clock& clock_;
   MetadataCopies copies_;
   PerProcess<std::unique_ptr<ProcessState>> states_;
-  // Builds that passed the self test, by device, inode and time of change of their image.
+  // Builds that passed the self test, by IdentityText of their image.
   absl::flat_hash_set<std::string> proven_;
   size_t kept_bytes_ = 0;  // of code, with its unwind data, of all targets
   MonotonicTime last_young_ = MonotonicTime::Min();
