@@ -175,9 +175,10 @@ absl::Status RecorderImpl::Init() {
       [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
   const std::vector<uint32_t> likely =
-      !parts_.targets.whole_host() ? options.pids
-                                   : Taped(
-                                         parts_.tape, [] { return ProcessesLikeDotNet(kProcRoot); }, "like .NET");
+      !parts_.targets.whole_host()
+          ? options.pids
+          : Taped(
+                parts_.tape, [this] { return ProcessesLikeDotNet(kProcRoot, parts_.broker.get()); }, "like .NET");
   for (const uint32_t pid : likely) parts_.Prepare(pid);
   if (parts_.targets.command_pid() != 0) parts_.table.FindOrScan(parts_.targets.command_pid(), 0);
   return absl::OkStatus();
