@@ -113,7 +113,11 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
       builder.Add(sample);
     }
     copier.Sources();
-    if (timed) copier.Events(shift, [](const ModelEvent&) { return true; });
+    if (!timed) continue;
+    copier.Events([&](ModelEvent event) {
+      event.time_ns += shift;
+      return event;
+    });
   }
   return std::move(builder).Build();
 }
