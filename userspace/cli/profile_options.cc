@@ -203,14 +203,36 @@ absl::Status GiveUpRightsForCode(const ProfileModel& model, std::span<const Prof
   return EnterSandbox(WriterProfile()).status();
 }
 
+absl::Status CodeIsOfTheWhole() {
+  return WithHint(absl::InvalidArgumentError("--code counts the samples of whole recordings"),
+                  "leave out what filters the result");
+}
+
+absl::Status CheckLostCode(const ProfileOutput& output, bool merged) {
+  const absl::Status lost =
+      merged ? WithHint(absl::InvalidArgumentError("machine code is of one recording, and several were merged"),
+                        "convert the recording with the code by itself")
+             : CodeIsOfTheWhole();
+  if (output.writer->needs_code) return Annotate(lost, output.name());
+  if (output.writer->keeps_code) SayNote(Annotate(lost, absl::StrCat(output.name(), " has no machine code")));
+  return absl::OkStatus();
+}
+
 void SayNote(const absl::Status& status) {
   std::fprintf(stderr, "note: %s\nhint: %s\n", std::string(status.message()).c_str(),
                std::string(HintOf(status)).c_str());
 }
 
-absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {
+absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path, ProfileSource source) {
+  const bool only_regular = source == ProfileSource::kRegularFile;
+  if (only_regular && path == "-") {
+    return WithHint(absl::InvalidArgumentError("no profile is read from standard input here"),
+                    "give the path of a file");
+  }
   const std::string name = path == "-" ? "standard input" : path;
-  absl::StatusOr<UniqueFd> fd = path == "-" ? UniqueFd(dup(STDIN_FILENO)) : OpenForReading(path);
+  absl::StatusOr<UniqueFd> fd = path == "-"    ? UniqueFd(dup(STDIN_FILENO))
+                                : only_regular ? OpenRegularFile(path)
+                                               : OpenForReading(path);
   if (!fd.ok()) {
     return WithHint(Annotate(fd.status(), "cannot read the profile"),
                     "clrsampler record -o FILE.json makes one that can be converted, merged and compared");

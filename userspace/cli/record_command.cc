@@ -103,7 +103,7 @@ absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& option
     return BadValue("--code counts samples of CPU time", "leave --view out");
   }
   if (options.keep_code && !filter.empty()) {
-    return BadValue("--code counts the samples of whole recordings", "leave out what filters the result");
+    return CodeIsOfTheWhole();
   }
   if (filter.from_ns && options.duration_ns && *filter.from_ns >= *options.duration_ns) {
     return BadValue(absl::StrCat("the recording is over before --from ", *config.filter.from),
