@@ -67,8 +67,14 @@ class TimePart {
       if (*start > 0) *start += std::min(from_ns_, kNoTime - *start);
     }
     if (meta.duration_ns == 0) return;
+    std::vector<TimeStretch> stretches = meta.Stretches();
+    std::erase_if(stretches, [&](const TimeStretch& one) { return one.end_ns <= from_ns_ || one.begin_ns >= to_ns_; });
+    for (TimeStretch& one : stretches) {
+      one = {std::max(one.begin_ns, from_ns_) - from_ns_, std::min(one.end_ns, to_ns_) - from_ns_};
+    }
     const uint64_t end = std::min(to_ns_, meta.duration_ns);
     meta.duration_ns = end - std::min(from_ns_, end);
+    meta.SetRecorded(std::move(stretches));
   }
 
  private:

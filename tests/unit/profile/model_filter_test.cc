@@ -248,6 +248,44 @@ TEST(MergeProfilesTest, WeightsAddUpAndTimesCountFromTheFirstStart) {
   EXPECT_EQ(merged.meta.host, "build7, build8");
 }
 
+// Two recordings of 10 s, with a minute between their beginnings.
+ProfileModel MergedWithAGap() {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  std::vector<ProfileModel> profiles;
+  for (const uint64_t begin_s : {1000, 1060}) {
+    ModelBuilder builder;
+    builder.Add(11, {"Main"}, kSecond).meta().start_unix_ns = begin_s * kSecond;
+    builder.meta().duration_ns = 10 * kSecond;
+    profiles.push_back(builder.Build());
+  }
+  return *MergeProfiles(profiles);
+}
+
+TEST(MergeProfilesTest, TheTimeBetweenTwoRecordingsWasNotRecorded) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const ProfileModel merged = MergedWithAGap();
+  EXPECT_EQ(merged.meta.duration_ns, 70 * kSecond);
+  EXPECT_EQ(merged.meta.recorded_ns(), 20 * kSecond);
+  const std::vector<TimeStretch> both = {{0, 10 * kSecond}, {60 * kSecond, 70 * kSecond}};
+  EXPECT_EQ(merged.meta.recorded, both);
+  // Recordings at the same time count once, and a part has what was recorded in it.
+  EXPECT_EQ(MergeProfiles({merged, merged})->meta.recorded, both);
+  EXPECT_EQ(FilterProfile(merged, {.from_ns = 5 * kSecond, .to_ns = 62 * kSecond})->meta.recorded_ns(), 7 * kSecond);
+  EXPECT_EQ(FilterProfile(merged, {.from_ns = 60 * kSecond})->meta.recorded_ns(), 10 * kSecond);
+  EXPECT_TRUE(FilterProfile(merged, {.from_ns = 60 * kSecond})->meta.recorded.empty()) << "all of it";
+}
+
+TEST(MergeProfilesTest, ARecordingOfUnknownLengthLeavesTheRecordedTimeOpen) {
+  ModelBuilder first, second;
+  first.Add(11, {"Main"}, 5).meta().start_unix_ns = 1'000;
+  second.Add(11, {"Main"}, 7).meta().start_unix_ns = 5'000;
+  second.meta().duration_ns = 400;
+  std::vector<ProfileModel> profiles;
+  profiles.push_back(first.Build());
+  profiles.push_back(second.Build());
+  EXPECT_EQ(MergeProfiles(profiles)->meta.recorded_ns(), 4'400u);
+}
+
 TEST(MergeProfilesTest, SamplesOfDifferentLengthBecomeTimes) {
   ModelBuilder slow, fast, delays;
   slow.Add(11, {"Main"}).meta().period_ns = 10'000;

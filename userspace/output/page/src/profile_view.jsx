@@ -189,7 +189,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
       {...{fills, found, marked}} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
   ), [told, fills, found, marked]);
   const legend = useMemo(
-    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
+    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} uncertain={profile.diff.scatter_unknown} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
   return (
     <>
       <Toolbar
