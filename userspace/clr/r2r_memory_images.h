@@ -37,7 +37,8 @@ struct MemoryImage {
 
 struct R2rMemoryOptions {
   ReadMemory read_memory;
-  // A composite image of the whole framework has 60 MB, of which 12 MB are copied.
+  // A composite image of the whole framework has 60 MB, of which 12 MB are copied. Of .NET 11 it is some more: the
+  // table of debug information, too.
   uint64_t max_image_bytes = uint64_t{1} << 30;
   uint64_t max_copied_bytes = 64 << 20;
   // The bytes of all images that are in use. A target that makes up image after image gets no more names; nothing else
