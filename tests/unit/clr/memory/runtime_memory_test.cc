@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
+#include "unit/formats/pe/fixture.h"
 #include "unit/formats/runtime/il_map_bytes.h"
 #include "unit/rounds.h"
 
@@ -578,6 +579,59 @@ TEST_P(RuntimeMemoryTest, ImagesThatAreDamagedNameNothing) {
     heap_->nibbles = NibbleHeap(fake_.layout.nibble_map, 0x8000);  // room for the next
     fake_.WriteNibbles(*heap_);
   }
+}
+
+// An image of CoreLib is mapped. What its tables say does not matter here: no method is prepared.
+class SelfTestTest : public RuntimeMemoryTest {
+ protected:
+  void SetUp() override {
+    RuntimeMemoryTest::SetUp();
+    module_ = fake_.AddModuleWithoutImage();
+    info_ = fake_.memory.Allocate(512);
+    buckets_ = fake_.memory.Allocate(4 * 64);
+    const uint64_t section = fake_.AddSection({kBase, kBase + 0x10000}, 0);
+    fake_.memory.Set<uint64_t>(section + fake_.layout.range_section.r2r_module, module_);
+    fake_.memory.Set<uint64_t>(module_ + fake_.layout.module.r2r_info, info_);
+    fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.module, module_);
+    fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.entry_points + fake_.layout.hash_map_buckets, buckets_);
+    fake_.memory.Set<uint32_t>(buckets_, 3);
+  }
+  absl::Status Attached() {
+    RuntimePlace place = fake_.place();
+    place.tables_at = [this](uint64_t) { return R2rTables{image_->get(), nullptr}; };
+    const auto files = [this](uint64_t base) {
+      return base == kBase ? std::optional(MappedContent{AsBytes(core_lib_), nullptr, "/app/core.dll"}) : std::nullopt;
+    };
+    return RuntimeMemory::Attach(place, fake_.memory, files, fake_.copies, false).status();
+  }
+
+  static constexpr uint64_t kBase = 0x7F20'0000'0000;
+  const std::string core_lib_ = FakeRuntime::Image(MetadataBuilder("System.Private.CoreLib").Build(), /*flat=*/true);
+  const std::string file_ = ReadFixture("10.0.14-x64/shapes.dll");
+  const absl::StatusOr<std::unique_ptr<R2rImage>> image_ = OpenR2r(file_);
+  uint64_t module_ = 0, info_ = 0, buckets_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Majors, SelfTestTest, testing::Values(8, 9, 10, 11));
+
+TEST_P(SelfTestTest, ATableOfPreparedMethodsThatIsEmptyIsNoContradiction) {
+  EXPECT_TRUE(Attached().ok()) << Attached();
+  fake_.memory.Set<uint64_t>(buckets_ + 64, kBase + 0x20000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Attached())) << "a method outside the image";
+}
+
+// A build whose fields lie elsewhere gives no method to compare with. It is not read.
+TEST_P(SelfTestTest, ATableOfPreparedMethodsThatCannotBeFollowedRefusesTheRuntime) {
+  fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.module, module_ + 8);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Attached())) << Attached();
+  EXPECT_THAT(Attached().message(), HasSubstr("a module's precompiled code is another module's"));
+  fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.module, module_);
+  for (const uint32_t count : {0u, UINT32_MAX}) {
+    fake_.memory.Set<uint32_t>(buckets_, count);
+    EXPECT_TRUE(absl::IsFailedPrecondition(Attached())) << count << ": " << Attached();
+  }
+  // Perhaps the runtime is about to load the image.
+  fake_.memory.Set<uint64_t>(module_ + fake_.layout.module.r2r_info, 0);
+  EXPECT_TRUE(absl::IsAborted(Attached())) << Attached();
 }
 
 TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {
