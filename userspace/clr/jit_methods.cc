@@ -42,6 +42,7 @@ struct JitMethods::ProcessState {
   bool jitdump_seen_open = false;
   bool environment_read = false;
   bool process_alive = true;
+  bool map_form_known = false;  // perf_map.in_blocks() is what the runtime's version says
 
   MonotonicTime last_poll;
   MonotonicTime last_look;  // for files that are not there
@@ -197,7 +198,13 @@ void JitMethods::PollJitdump(const Process& process, ProcessState& state, Monoto
 }
 
 void JitMethods::ChoosePerfMapForm(const Process& process, ProcessState& state) {
-  const bool in_blocks = options_.perf_map_in_blocks && options_.perf_map_in_blocks(process);
+  if (!options_.perf_map_in_blocks) return;
+  const std::optional<bool> told = options_.perf_map_in_blocks(process);
+  // The images of a process that has ended can't be opened, and maps of other compilers have no blocks.
+  if (!told && (state.map_form_known || !state.is_dotnet || !state.process_alive)) return;
+  state.map_form_known |= told.has_value();
+  // A .NET runtime that can't be looked at may be of any version. An old name for new code would be wrong.
+  const bool in_blocks = told.value_or(true);
   if (in_blocks == state.perf_map.in_blocks()) return;
   counters_.perf_map += state.perf_map.counters();
   state.perf_map = PerfMapTailer(in_blocks);

@@ -39,8 +39,8 @@ struct JitMethodsOptions {
   NameStyle names = NameStyle::kShort;
   // Whether somebody has just seen to it that a process writes a perf map; may be empty.
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
-  // Whether the runtime of a process writes its perf map in blocks; may be empty.
-  std::function<bool(const Process&)> perf_map_in_blocks = nullptr;
+  // Whether the runtime of a process writes its perf map in blocks; may be empty. nullopt: no runtime can be looked at.
+  std::function<std::optional<bool>(const Process&)> perf_map_in_blocks = nullptr;
   size_t poll_budget_bytes = 4 << 20;  // per process, file and Poll
   ReadMemory read_memory = ReadTargetMemory;
 };

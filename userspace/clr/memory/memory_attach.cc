@@ -86,7 +86,7 @@ void MemoryMethods::Refuse(const Process& process, const DotNetRuntime& found, c
       "memory_refused", absl::StrCat(process.key.tgid),
       absl::StrCat("the runtime's memory of ", TextOf(process, found), " is not used for names: ", status.message()),
       !HintOf(status).empty() ? HintOf(status)
-      : IsNewerThanKnown(found.version) && !state.unverified
+      : MayBeNewerThanKnown(found.version) && !state.unverified
           ? "--enable-perf-map has it write names; --try-unknown-runtime reads it as the newest known one"
           : "--enable-perf-map has a runtime of .NET 8 and newer write names while the agent runs");
 }
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> MemoryMethods::OpenRuntime(const 
   place.image = images->ImageAround(found.mapping);
   place.dac_table = dac_table;
   place.descriptor = found.AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
-  state.unverified = options_.try_unknown_runtime && IsNewerThanKnown(found.version);
+  state.unverified = options_.try_unknown_runtime && MayBeNewerThanKnown(found.version);
   place.try_newer = state.unverified;
   if (options_.tables_at) {
     place.tables_at = [this, &process, images](uint64_t base) -> R2rTables {
@@ -135,8 +135,11 @@ void MemoryMethods::Attach(const Process& process, ProcessState& state, Monotoni
   state.next_attempt.ns = now.ns + kRetryNs;
   ++state.attempts;
   const std::optional<uint64_t> dac_table = found->AddressOf("g_dacTable");
-  if (!dac_table || !found->version.known()) {
+  if (!dac_table) {
     return Refuse(process, *found, absl::UnimplementedError("it does not export what debuggers need"), state);
+  }
+  if (!found->version.known() && !options_.try_unknown_runtime) {
+    return Refuse(process, *found, absl::UnimplementedError("its image does not say its version"), state);
   }
   state.status = OpenMemory(process, state);
   if (!state.status.ok()) {
@@ -162,10 +165,11 @@ void MemoryMethods::NoteAttached(const Process& process, const DotNetRuntime& fo
   ++counters_.attached;
   if (state.runtime->self_test().proves_method_arguments()) proven_.insert(state.build);
   if (state.unverified) {
-    notices_.Add("memory_unverified", absl::StrCat(process.key.tgid),
-                 absl::StrCat("the runtime of ", TextOf(process, found),
-                              " is newer than all known ones; its memory is read as that of .NET ", kNewestKnownMajor,
-                              ", and names carry", kUnverified));
+    notices_.Add(
+        "memory_unverified", absl::StrCat(process.key.tgid),
+        absl::StrCat("the runtime of ", TextOf(process, found),
+                     found.version.known() ? " is newer than all known ones" : " does not say its version",
+                     "; its memory is read as that of .NET ", kNewestKnownMajor, ", and names carry", kUnverified));
   }
   // Without CoreLib's image there is nothing to compare with. But every name is checked by itself all the same.
   if (state.runtime->self_test().compared == 0) ++counters_.not_self_tested;

@@ -73,7 +73,8 @@ void Set10(RuntimeLayout& layout, bool is_arm64) {
 }  // namespace
 
 absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine machine, bool try_newer) {
-  if (try_newer && major > kNewestKnownMajor) major = kNewestKnownMajor;
+  const bool unverified = try_newer && (major == 0 || major > kNewestKnownMajor);
+  if (unverified) major = kNewestKnownMajor;
   if (major < kOldestKnownMajor) {
     return absl::UnimplementedError(
         absl::StrCat(".NET ", major, " can't be read: ", kOldestKnownMajor, " is the oldest"));
@@ -90,6 +91,7 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
   }
   RuntimeLayout layout;
   layout.major = major;
+  layout.unverified = unverified;
   layout.machine = machine;
   if (is_arm64) layout.runtime_function = {.bytes = 8, .unwind_data = 4, .has_end = false};
   layout.described = generation->described;

@@ -24,6 +24,7 @@ namespace clrsampler {
 
 struct RuntimeLayout {
   uint32_t major = 0;
+  bool unverified = false;  // of a runtime that nobody has measured; `major` is that of the newest known one
   ElfMachine machine = ElfMachine::kX64;
   DescribedLayout described = DescribedLayout::kNot;
   NibbleMapVersion nibble_map = NibbleMapVersion::k1;
