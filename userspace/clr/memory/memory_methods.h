@@ -59,7 +59,7 @@ struct MemoryMethodsOptions {
   // The tables of the precompiled image in whose file an address lies, from a reader that has them already; empty:
   // nobody, and the comparison with CoreLib reads them for itself.
   std::function<R2rTables(const Process&, const Mapping&, uint64_t address)> tables_at;
-  // Runtimes that are newer than all known ones are read as the newest of them. Names carry kUnverified.
+  // Runtimes that are newer than all known ones, or may be, are read as the newest of them. Names carry kUnverified.
   bool try_unknown_runtime = false;
   // Where the lines of methods come from; nullptr: nobody asks for any. Borrowed.
   AssemblyPdbs* pdbs = nullptr;
@@ -164,6 +164,8 @@ class MemoryMethods : public FrameSource,
             const Reading& reading);
   static Known* LastSeen(ProcessState& state, uint64_t address, bool at_entry);
   void BoundMemory(ProcessState& state);
+  // The first `count` that were seen at one address; there are as many.
+  void DropOldest(ProcessState& state, std::vector<Known>& there, size_t count);
   FrameId FailureOf(const RuntimeMemory& runtime);
   static Resolution AnswerOf(const Known& known);
   std::optional<Resolution> ResolveUnknown(const FrameQuery& query, ProcessState& state, bool is_file, bool readable);
