@@ -52,6 +52,7 @@ struct ElfSymbolsSource::Image {
   std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
   ElfSymbols symbols;
   std::optional<EhFrameTable> functions;
+  PltStubs plt;
   std::optional<RuntimeFunctions> runtime;  // of a .NET runtime, read when a function without a symbol is met
   bool runtime_asked = false;
   // The functions of images with next to no unwind data. nullopt: nobody has asked yet.
@@ -72,7 +73,8 @@ struct ElfSymbolsSource::Image {
   size_t bytes() const {
     constexpr size_t kFrameBytes = sizeof(uint64_t) + sizeof(FrameId) + 5;  // and room in the table
     const size_t by_code = functions_by_code ? functions_by_code->capacity() * sizeof(CodeFunction) : 0;
-    return sizeof(Image) + index_bytes() + by_code + (symbol_frames.size() + function_frames.size()) * kFrameBytes;
+    return sizeof(Image) + index_bytes() + by_code + plt.memory_bytes() +
+           (symbol_frames.size() + function_frames.size()) * kFrameBytes;
   }
 
   std::optional<FunctionBounds> FunctionAt(VirtualAddress address) {
@@ -179,7 +181,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
     SetPlace(symbol->start, symbol->end, frame);
     return it->second = frames_.Intern(std::move(frame));
   }
-  if (const std::optional<PltStub> stub = FindPltStub(*image.elf, address)) {
+  if (const std::optional<PltStub> stub = image.plt.Find(*image.elf, address)) {
     const auto [it, fresh] = image.function_frames.try_emplace(stub->start.value, 0);
     if (!fresh) return it->second;
     if (stub->target.empty())

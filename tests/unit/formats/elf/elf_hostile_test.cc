@@ -32,8 +32,9 @@ bool UseAll(const std::string& bytes) {
   }
   (void)image->debug_link();
   (void)FindSymbol(*image, "exported_entry");
+  PltStubs stubs;
   for (const ElfSection& section : image->sections()) {
-    for (const uint64_t at : {uint64_t{0}, section.size / 2}) (void)FindPltStub(*image, {section.address.value + at});
+    for (const uint64_t at : {uint64_t{0}, section.size / 2}) (void)stubs.Find(*image, {section.address.value + at});
   }
   const auto functions = EhFrameTable::Parse(*image);
   if (!functions.ok()) return true;
