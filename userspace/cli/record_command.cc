@@ -323,7 +323,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_flag("--mark-suspension", config.mark_suspension,
                "an outermost frame on stacks that were taken while .NET threads stood still or were asked to");
   app.add_flag("--no-hooks", config.no_hooks,
-               "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and [jit Shop.Order.Total Tier0]");
+               "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and\n"
+               "[jit Shop.Order.Total QuickJitted]");
   DeclareHookBudget(app, config.hook_budget);
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
   DeclareRingBytes(app, config.ring_bytes);

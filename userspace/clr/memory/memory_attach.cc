@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/memory/memory_process_state.h"
+#include "formats/proc/environ_text.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -117,6 +118,10 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> MemoryMethods::OpenRuntime(const 
       return mapping == nullptr ? R2rTables{} : options_.tables_at(process, *mapping, base);
     };
   }
+  place.compiles_with_min_opts = [&process] {
+    const absl::StatusOr<std::string> environment = process.files.ReadProc("environ", kMaxEnvironmentBytes);
+    return environment.ok() && RuntimeNumber(*environment, "JITMinOpts").value_or(0) != 0;
+  };
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(
       place, *state.memory, [images](uint64_t address) { return images->ContentAt(address); }, copies_,
       proven_.contains(BuildOf(found)));

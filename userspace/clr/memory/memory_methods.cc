@@ -10,6 +10,7 @@
 #include "clr/memory/method_unwind_reader.h"
 #include "clr/memory/snapshot_name.h"
 #include "formats/names/async_body.h"
+#include "formats/names/tier.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -105,7 +106,7 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
   method.name.type = "dynamicClass";
   method.name.method = name;
-  method.name.tier = "Optimized";
+  method.name.tier = std::string(tier::kOptimized);
   known.name = name;
   known.frame = FrameOf(state, method);
   ++counters_.transient;

@@ -87,6 +87,7 @@ struct RuntimeLayout {
   struct Module {
     uint32_t assembly_file = 216;  // PEAssembly*
     std::optional<uint32_t> base;
+    uint32_t flags = 232;  // u32, m_dwTransientFlags
     uint32_t r2r_info = 704;
     std::optional<uint32_t> dynamic_metadata;
   } module;

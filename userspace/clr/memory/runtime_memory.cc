@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "clr/memory/quick_code.h"
 #include "clr/memory/stub_code.h"
+#include "formats/names/tier.h"
 #include "formats/pe/pe_image.h"
 #include "formats/pe/r2r_image.h"
 #include "status/status.h"
@@ -17,14 +17,9 @@ namespace {
 
 // For lists that are as long as the target says.
 constexpr int kListBudget = 200'000;
-constexpr uint32_t kMaxVersionStates = 1 << 20;
 
 // Enough to meet generic and nested types, few enough to take a millisecond.
 constexpr size_t kSelfTestMethods = 64;
-
-// NativeCodeVersion::OptimizationTier, src/coreclr/vm/codeversion.h, in the words of the runtime's perf map.
-constexpr const char* kTiers[] = {"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
-                                  "Optimized",   "InstrumentedTier", "InstrumentedTierOptimized"};
 
 // Stubs whose kind is told by their instructions (stub_code.h).
 constexpr absl::string_view kLinkedStub = "Stub";
@@ -162,7 +157,12 @@ void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, ui
   }
   if (heap.collectible) types_->ForgetTransient();
   RuntimeMethod method = types_->Method(probe, code->method_desc, heap.collectible);
-  if (probe.ok()) method.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, &*code);
+  if (probe.ok() && heap.collectible && method.dynamic) {
+    // A look at it while it was sampled (memory_methods.cc) does not tell its module, and both must name it alike.
+    method.name.tier = std::string(tier::kOptimized);
+  } else if (probe.ok()) {
+    method.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, &*code);
+  }
   found.kind = ManagedCode::Kind::kMethod;
   found.name = std::move(method.name);
   found.token = method.token;
@@ -341,69 +341,6 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
   found.token = method.token;
   found.name.tier = TierOf(probe, method, function->method_desc, function->range.begin, nullptr);
   return probe.ok();
-}
-
-std::string RuntimeMemory::TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
-                                  const MethodCode* compiled) {
-  if (method.dynamic) return "Optimized";
-  // A tier that can't be read is no reason to lose the name.
-  MemoryProbe own(memory_, 256);
-  if (const uint64_t state = VersionState(own, method, method_desc); state != 0) {
-    uint64_t node = own.Pointer(state + layout_.version_state.first_node);
-    for (int i = 0; node != 0 && i < 64 && own.ok(); ++i) {
-      const auto fields = own.Block<RuntimeLayout::VersionNode::kBytes>(node);
-      if (!own.Require(FieldOf<uint64_t>(fields, layout_.version_node.method_desc) == method_desc,
-                       "a version of another method")) {
-        return "";
-      }
-      if (FieldOf<uint64_t>(fields, layout_.version_node.code) == code) {
-        const uint32_t tier = FieldOf<uint32_t>(fields, layout_.version_node.tier);
-        return tier < std::size(kTiers) ? kTiers[tier] : "";
-      }
-      node = FieldOf<uint64_t>(fields, layout_.version_node.next);
-    }
-  }
-  if (!own.ok() || !probe.ok()) return "";
-  if (compiled == nullptr) return "PreJIT";
-  if (!method.tiering_eligible) return "Optimized";
-  return IsQuickCode(memory_, layout_.debug_info, method, *compiled) ? "QuickJitted" : "";
-}
-
-uint64_t RuntimeMemory::VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc) {
-  if (layout_.method_desc.code_data) return method.code_data == 0 ? 0 : probe.Pointer(method.code_data);
-  RefreshVersionTable();
-  const auto known = version_states_.find(method_desc);
-  return known == version_states_.end() ? 0 : known->second;
-}
-
-void RuntimeMemory::RefreshVersionTable() {
-  MemoryProbe probe(memory_, kListBudget, size_t{64} << 20);
-  const uint64_t domain = probe.Pointer(probe.Pointer(place_.dac_table + 8 * layout_.version_table.app_domain_entry));
-  const uint64_t table = probe.Pointer(domain + layout_.version_table.table);
-  // SHash: table, size, count, occupied, maximum.
-  const auto sizes = probe.Block<16>(domain + layout_.version_table.table + 8);
-  const uint32_t size = FieldOf<uint32_t>(sizes, 0), count = FieldOf<uint32_t>(sizes, 4);
-  const uint32_t occupied = FieldOf<uint32_t>(sizes, 8), most = FieldOf<uint32_t>(sizes, 12);
-  if (!probe.ok() || (table == version_table_ && count == version_count_)) return;
-  if (count > occupied || occupied > most || most > size || size > kMaxVersionStates) return;
-  std::vector<uint64_t> states;
-  constexpr uint32_t kStep = 8192;
-  while (states.size() < size) {
-    const size_t done = states.size();
-    states.resize(std::min<size_t>(size, done + kStep));
-    if (!probe.Read(table + 8 * done, std::as_writable_bytes(std::span(states).subspan(done)))) return;
-  }
-  version_table_ = table;
-  version_count_ = count;
-  absl::flat_hash_map<uint64_t, uint64_t> known;  // state -> MethodDesc, of those that were read before
-  for (const auto& [method, state] : version_states_) known.emplace(state, method);
-  version_states_.clear();
-  for (const uint64_t state : states) {
-    if (state <= 1) continue;  // empty, deleted
-    const auto before = known.find(state);
-    const uint64_t method = before != known.end() ? before->second : probe.Pointer(state);
-    if (method != 0) version_states_.emplace(method, state);
-  }
 }
 
 absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool proven) {

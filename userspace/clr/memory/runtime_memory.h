@@ -45,6 +45,9 @@ struct RuntimePlace {
   // The tables of the precompiled image that begins at an address, from a reader that has them already; used before
   // Attach returns. Empty, or nullptr: they are read for the test alone.
   std::function<R2rTables(uint64_t base)> tables_at;
+  // Whether the process was told to optimise nothing (JITMinOpts). Asked once, when a method is met that takes no part
+  // in tiering. Empty: it was not.
+  std::function<bool()> compiles_with_min_opts;
 };
 
 // Addresses of variables of the runtime; 0: not known.
@@ -167,6 +170,8 @@ class RuntimeMemory {
   // `compiled`: nullptr for precompiled code. Empty: not known.
   std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
                      const MethodCode* compiled);
+  // The tier of code that is never replaced by a better one. Empty: not known.
+  std::string UntieredTierOf(const RuntimeMethod& method);
   uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
   void RefreshVersionTable();
 
@@ -185,6 +190,7 @@ class RuntimeMemory {
   std::unique_ptr<RuntimeModules> modules_;
   std::unique_ptr<RuntimeTypes> types_;
   std::unique_ptr<PrecompiledMethods> precompiled_;
+  std::optional<bool> optimises_;  // not asked yet
   ProbeFailure last_failure_ = ProbeFailure::kNone;
   const char* last_detail_ = "";
   RuntimeMemoryCounters counters_;

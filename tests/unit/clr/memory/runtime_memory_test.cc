@@ -311,6 +311,49 @@ TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
   EXPECT_EQ(NameAt(fourth), "Ns.Plain::Run");
 }
 
+// A Debug build, a method with the attribute, and a process that was told so: none of them takes part in tiering.
+TEST_P(RuntimeMemoryTest, CodeOutsideOfTieringIsOptimisedUnlessTheRuntimeWasTold) {
+  constexpr uint16_t kNoOptimization = 0x40, kAggressiveOptimization = 0x200;
+  MetadataBuilder builder("untiered");
+  builder.Type("", "<Module>");
+  const uint32_t type = builder.Type("Ns", "Untiered");
+  const uint32_t plain = builder.Method("Plain");
+  const uint32_t not_optimised = builder.Method("NotOptimised", {0, 0, 1}, 0, kNoOptimization);
+  const uint32_t at_once = builder.Method("AtOnce", {0, 0, 1}, 0, kAggressiveOptimization);
+  const uint64_t module = fake_.AddModule(builder.Build()), untiered = fake_.AddType(module, type);
+  FakeRuntime::Heap& transient = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
+  const std::vector<uint64_t> places = {
+      Place(fake_.AddMethod(untiered, plain)), Place(fake_.AddMethod(untiered, not_optimised)),
+      Place(fake_.AddMethod(untiered, at_once)), Place(fake_.AddDynamicMethod(untiered, "IL_STUB_PInvoke")),
+      Place(fake_.AddDynamicMethod(untiered, "Emitted"), &transient)};
+  const auto tiers = [&] {
+    std::vector<std::string> found;
+    for (const uint64_t place : places) found.push_back(runtime_->Find(place)->name.tier);
+    return found;
+  };
+  EXPECT_THAT(tiers(), ElementsAre("Optimized", "MinOptJitted", "Optimized", "Optimized", "Optimized"));
+  fake_.SetModuleFlags(module, FakeRuntime::kDebugBuild);
+  EXPECT_THAT(tiers(), ElementsAre("MinOptJitted", "MinOptJitted", "MinOptJitted", "MinOptJitted", "Optimized"));
+  fake_.SetModuleFlags(module, FakeRuntime::kReleaseBuild);
+  RuntimePlace place = fake_.place();
+  int asked = 0;
+  place.compiles_with_min_opts = [&asked] { return ++asked > 0; };
+  auto runtime = RuntimeMemory::Attach(place, fake_.memory, nullptr, fake_.copies, true);
+  ASSERT_TRUE(runtime.ok()) << runtime.status();
+  runtime_ = *std::move(runtime);
+  EXPECT_EQ(asked, 0);
+  EXPECT_THAT(tiers(), ElementsAre("MinOptJitted", "MinOptJitted", "MinOptJitted", "MinOptJitted", "Optimized"));
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_P(RuntimeMemoryTest, CodeOutsideOfTieringHasNoTierWhereItsModuleCanNotBeRead) {
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1));
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "Optimized");
+  fake_.memory.Unmap(module_);
+  EXPECT_EQ(NameAt(at), "Ns.Plain::Run");
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "");
+}
+
 // The compiler may optimise a loop at once that it was asked to compile quickly: then there is no patchpoint in it.
 TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
   MetadataBuilder builder("tiers");
@@ -319,6 +362,7 @@ TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
   const uint32_t straight = builder.Method("Straight", {0, 0, 1}, FakeRuntime::kStraightIl);
   const uint32_t loop = builder.Method("Loop", {0, 0, 1}, FakeRuntime::kLoopIl);
   const uint32_t nowhere = builder.Method("Nowhere", {0, 0, 1}, 0x70'0000);
+  const uint32_t at_once = builder.Method("AtOnce", {0, 0, 1}, FakeRuntime::kStraightIl, 0x200);
   const std::string metadata = builder.Build(), file = FakeRuntime::Image(metadata, /*flat=*/true);
   const uint64_t tiers = fake_.AddType(fake_.AddModule(metadata), type);
   auto runtime = fake_.Attach(true, [&file](uint64_t) {
@@ -345,6 +389,7 @@ TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
   EXPECT_EQ(tier_of(loop, plain), "");
   EXPECT_EQ(tier_of(loop, ""), "");
   EXPECT_EQ(tier_of(nowhere, ""), "");
+  EXPECT_EQ(tier_of(at_once, ""), "OptimizedTier1") << "AggressiveOptimization, on 8";
 }
 
 TEST_P(RuntimeMemoryTest, AMethodThatIsReplacedWhileItIsNamedIsChanged) {
