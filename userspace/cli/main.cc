@@ -20,6 +20,7 @@
 #endif
 #include "clr/perf_map/lease_repair.h"
 #include "os/heap.h"
+#include "os/standard_descriptors.h"
 #include "status/status.h"
 
 namespace {
@@ -147,12 +148,7 @@ int RunCommandLine(int argc, char** argv) {
   return ReportStatus(clrsampler::RunRecord(config));
 }
 
-}  // namespace
-
-// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 may throw; that ends the program, as it should.
-int main(int argc, char** argv) {
-  std::set_new_handler(SayOutOfMemory);
-  clrsampler::ReturnLargeBlocks();
+int Run(int argc, char** argv) {
   const absl::string_view word = argc > 1 ? argv[1] : "";
   // This command is not for people. A run starts it to look after the perf maps that it switches on.
   if (word == clrsampler::kLeaseGuardVerb) return clrsampler::RunLeaseGuard(argc, argv);
@@ -163,4 +159,20 @@ int main(int argc, char** argv) {
   // Commands of its own follow the word.
   if (word == "mip") return ReportStatus(clrsampler::RunMip({argv + 2, argv + argc}));
   return RunCommandLine(argc, argv);
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 may throw; that ends the program, as it should.
+int main(int argc, char** argv) {
+  if (!clrsampler::HoldStandardDescriptors()) {
+    return ReportStatus(clrsampler::WithHint(
+        absl::FailedPreconditionError("a standard descriptor is closed, and /dev/null can't take its place"),
+        "start it with standard input, output and error"));
+  }
+  std::set_new_handler(SayOutOfMemory);
+  clrsampler::ReturnLargeBlocks();
+  const int status = Run(argc, argv);
+  const int written = ReportStatus(clrsampler::FinishOutput(stdout));
+  return status == clrsampler::kExitDone ? written : status;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "os/created_file.h"
 #include "os/file_io.h"
+#include "os/standard_descriptors.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -17,8 +18,7 @@ namespace clrsampler {
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
   OutputFile file;
   if (path.empty() || path == "-") {
-    // Without this check the first descriptor that we open would take its place and receive the text.
-    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) return file;
+    if (HasStandardOutput()) return file;
     return WithHint(absl::FailedPreconditionError("standard output is closed"), "name a file with --output");
   }
   file.path_ = path;
