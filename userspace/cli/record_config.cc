@@ -8,6 +8,7 @@
 #include "cli/pids_option.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
+#include "output/summary.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -122,7 +123,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.mark_suspension = config.mark_suspension;
   if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
   if (config.verbose) {
-    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", PrintableText(line).c_str()); };
   }
   return options;
 }
