@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/pids_option.h"
@@ -100,6 +101,17 @@ RecordView ViewOf(const RecordConfig& config) {
   return RecordView::kCpu;
 }
 
+absl::Status CheckWaits(const RecordConfig& config, RecordView view) {
+  if (HasWaits(view)) return absl::OkStatus();
+  for (const auto& [option, given] :
+       {std::pair("--wakers", config.wakers), std::pair("--min-wait", config.min_wait != RecordConfig().min_wait)}) {
+    if (!given) continue;
+    return BadValue(absl::StrCat(option, " is for waits of threads, which are not recorded"),
+                    absl::StrCat("add --event off-cpu or --event wall, or leave ", option, " out"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BadValue(absl::string_view what, absl::string_view hint) {
@@ -116,6 +128,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   ASSIGN_OR_RETURN(options.cri_socket, ParseCriSocket(config.cri_socket));
   options.frequency_hz = config.frequency_hz;
   options.view = ViewOf(config);
+  RETURN_IF_ERROR(CheckWaits(config, options.view));
   options.roles = !config.no_hooks;
   options.probe_cost_share = config.hook_budget / 100;
   options.wakers = config.wakers;
