@@ -46,6 +46,7 @@ inline HostFacts HealthyHost() {
        {kFeatureBtf, kFeaturePerfEventProgram, kFeatureRingBuffer, kFeatureProbeReadKernel}) {
     facts.features.features.push_back({std::string(name), true, true, ""});
   }
+  facts.features.features.push_back({std::string(kFeatureSyscallProgram), true, false, ""});
   facts.features.lockdown = "none";
   facts.perf_event_paranoid = 2;
   facts.perf_event_mlock_kb = 516;
