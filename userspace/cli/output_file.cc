@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "os/created_file.h"
 #include "os/file_io.h"
 #include "os/standard_descriptors.h"
 #include "status/status.h"
@@ -22,7 +21,7 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
     return WithHint(absl::FailedPreconditionError("standard output is closed"), "name a file with --output");
   }
   file.path_ = path;
-  absl::StatusOr<UniqueFd> fd = OpenCreated(path, CallerBySudo());
+  absl::StatusOr<UniqueFd> fd = OpenCreated(path, CallerBySudo(), /*secret=*/false, file.made_);
   if (!fd.ok()) {
     return WithHint(Annotate(fd.status(), "cannot write"),
                     absl::IsFailedPrecondition(fd.status())
@@ -52,6 +51,7 @@ absl::Status OutputFile::Write(absl::string_view text) {
     }
   }
   began_ = true;
+  if (made_ != nullptr) made_->Keep();
   const absl::Status written = WriteAll(fd_.valid() ? fd_.get() : STDOUT_FILENO, text);
   if (written.ok()) return written;
   if (!fd_.valid() && errno == EPIPE) {
