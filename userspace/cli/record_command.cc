@@ -335,7 +335,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("WAY");
   app.add_flag("--async-stacks", config.async_stacks,
                "above a resumed async method stand the methods that await it, in the place of the thread pool's\n"
-               "frames; .NET 8 to 11 on x64; docs/async.md");
+               "frames; .NET 8 to 11 on x64, 9 to 11 on arm64; docs/async.md");
   app.add_option("--max-frames", config.max_frames, "most frames of a stack; a deeper one says so at its root")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
