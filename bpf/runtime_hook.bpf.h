@@ -48,14 +48,14 @@ struct hook_caller {
  */
 static __always_inline bool within_rate_limit(struct hook_caller *caller, __u64 now)
 {
-	struct event_rate_limit *limit;
+	struct wire_event_rate_limit *limit;
 	__u64 passed_ms;
 
 	if (!hook_hits_a_second && !hook_hits_were_lost) /* nothing to look up: 0.3 us of 2.3 */
 		return true;
 	limit = bpf_map_lookup_elem(&event_rate_limits, &caller->tgid);
 	if (!limit || limit->process_start_ns != caller->process_start_ns) {
-		struct event_rate_limit full;
+		struct wire_event_rate_limit full;
 
 		__builtin_memset(&full, 0, sizeof(full));
 		full.process_start_ns = caller->process_start_ns;
@@ -93,7 +93,7 @@ static __always_inline bool within_rate_limit(struct hook_caller *caller, __u64 
 
 static __always_inline void was_not_sent(struct wire_counters *counts, struct hook_caller *caller)
 {
-	struct event_rate_limit *limit;
+	struct wire_event_rate_limit *limit;
 
 	counts->hook_lost++;
 	if (!hook_hits_were_lost) {
@@ -108,7 +108,7 @@ static __always_inline void was_not_sent(struct wire_counters *counts, struct ho
 /* Stacks are the first that a process goes without: when the bucket is half empty. */
 static __always_inline bool within_rate_limit_for_stack(struct hook_caller *caller)
 {
-	struct event_rate_limit *limit;
+	struct wire_event_rate_limit *limit;
 
 	if (!hook_hits_a_second)
 		return true;

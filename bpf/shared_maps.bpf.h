@@ -123,21 +123,11 @@ struct thread_contexts_map {
 };
 extern struct thread_contexts_map thread_contexts SEC(".maps");
 
-/* The number of hits that a process may still report, and of those that were not sent. */
-struct event_rate_limit {
-	__u64 process_start_ns;
-	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */
-	__u64 left;
-	__u32 missed;	    /* struct wire_runtime_event */
-	__u16 rate_limited; /* some of these, beyond the limit */
-	__u16 exhausted;    /* nothing is sent until some has come together again */
-};
-
 struct event_rate_limit_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, struct event_rate_limit);
+	__type(value, struct wire_event_rate_limit);
 };
 extern struct event_rate_limit_map event_rate_limits SEC(".maps");
 

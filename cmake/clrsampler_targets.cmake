@@ -1,4 +1,4 @@
-# The four kinds of target. Every folder of userspace/ is one library that names exactly the folders it may include.
+# The four kinds of target. Each folder of userspace/ is a library or a few; the DEPS of a library are what it links.
 #
 # Most presets compile the sources of a target in batches (CMAKE_UNITY_BUILD, docs/contributing/building.md), so names in anonymous namespaces are
 # unique in a target. Twins that share names, such as those for two machines, have the property SKIP_UNITY_BUILD_INCLUSION.

@@ -245,6 +245,16 @@ struct wire_replaced_return {
 /* Some were not sent since the process had had its share; else there was no room in the ring of hooks. */
 #define WIRE_MISSED_RATE_LIMITED 0x80000000u
 
+/* By process: the number of hits that it may still report, and of those that were not sent. */
+struct wire_event_rate_limit {
+	__u64 process_start_ns;
+	__u64 filled_ns; /* `left` is what it was then, and what has been taken since */
+	__u64 left;
+	__u32 missed;	    /* struct wire_runtime_event */
+	__u16 rate_limited; /* some of these, beyond the limit */
+	__u16 exhausted;    /* nothing is sent until some has come together again */
+};
+
 /* A call, or the return from one, of a function that a hook sits on. */
 struct wire_runtime_event {
 	struct wire_header header;

@@ -14,7 +14,7 @@ import time
 import harness
 import runtimes
 
-VERSIONS = (*runtimes.LATER_VERSIONS, "11.0.0") if runtimes.MATRIX else runtimes.PACKED_VERSIONS
+VERSIONS = runtimes.NEWEST_OF_EACH if runtimes.MATRIX else runtimes.PACKED_VERSIONS
 NEWEST = runtimes.PACKED_VERSIONS[-1]
 TYPES = {"Orders": "Allocations.Order", "Texts": "string", "Bytes": "byte[]", "Boxes": "Allocations.Point",
          "Generics": "Allocations.Node<int>", "Large": "long[]"}

@@ -11,9 +11,7 @@ import arm64_frames
 import check_program
 import r2r_il_maps
 import r2r_names_test
-
-VERSIONS = ("9.0.23", "10.0.15", "11.0.0")
-
+import runtimes
 
 # stp x29,x30,[sp,#-32]!; stp x19,x20,[sp,#16]; mov x29,sp; ret
 CODE = bytes.fromhex("fd7bbea9f35301a9fd030091c0035fd6")
@@ -54,7 +52,7 @@ class Arm64FramesTest(check_program.CheckProgramTest):
         return len(begins), places
 
     def test_every_function_of_the_runtime_packs(self):
-        for version in VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version):
                 folder = self.need(r2r_names_test.framework, version, "linux-arm64")
                 totals = [self.compare(path) for path in sorted(glob.glob(os.path.join(folder, "*.dll")))]

@@ -34,8 +34,7 @@ import wait_sites
 
 BUILD = os.environ.get("CLRSAMPLER_ARM64_BUILD", os.path.join(runtimes.SOURCE, "build", "aarch64"))
 AGENT = os.path.join(BUILD, "clrsampler")
-VERSION = "10.0.15"
-VERSIONS = ("9.0.23", VERSION, "11.0.0")
+VERSION = runtimes.ARM64_VERSIONS[1]
 SUITE = "bookworm"
 SUITES = ("bullseye", SUITE, "trixie", "trixie-16k", "sid")  # 16k: pages of 16 KiB
 SHAPES = ("chains", "tiny", "localloc", "exceptions", "osr", "tail-calls", "interfaces", "generics")
@@ -680,7 +679,7 @@ class Arm64MatrixTest(Arm64LiveTest):
 
     def test_versions(self):
         compared = 0
-        for version in VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version):
                 script = (self.look_script() + self.names_script() + self.clrmd_script() + "".join(self.record_script(mode, 6, f"--output /out/{mode}.jitdump" if mode in WITH_CODE else "") for mode in WORKLOADS) +
                           self.watch_script("pauses", "pauses") + self.watch_script("compile", "jit") + self.allocations_script() + self.exceptions_script() +
@@ -710,7 +709,7 @@ class Arm64MatrixTest(Arm64LiveTest):
         self.assertGreaterEqual(compared, 20_000, "addresses that were compared")
 
     def test_waits_and_events(self):
-        for version in VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version):
                 own = not version.startswith("11.")  # its collector in a library of its own reports nothing
                 guest = self.run_guest(version, self.waits_script() + self.events_script() + self.locks_script() + self.pools_script() +
@@ -735,7 +734,7 @@ class Arm64MatrixTest(Arm64LiveTest):
                         self.check_allocations(guest, f"{version} with libclrgc.so", "own")
 
     def test_async_callers(self):
-        for version in VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version):
                 script = self.chains_script("machines", " ".join(vm_programs.command("async_chains", "aarch64")))
                 by_runtime = version == async_callers.RUNTIME_ASYNC
@@ -748,7 +747,7 @@ class Arm64MatrixTest(Arm64LiveTest):
                     self.check_chains(guest, "runtime", f"{version} runtime async", share=0.97)
 
     def test_lines(self):
-        for version in VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version):
                 script = self.lines_script() + "".join(map(self.images_script, il_maps_r2r.MODES))
                 guest = self.run_guest(version, script, timeout=600)
@@ -756,7 +755,7 @@ class Arm64MatrixTest(Arm64LiveTest):
                 self.check_images(guest, version)
 
     def test_stacks(self):
-        for version in VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             for signed in (False, True):
                 with self.subTest(version, signed=signed):
                     # pauth-impdef: the machine's own way to sign, which is fast to emulate.
@@ -769,7 +768,7 @@ class Arm64MatrixTest(Arm64LiveTest):
                             counts += self.check_unwinding(guest, mode, what, least=3)
                     self.assertGreater(counts["replaces_another"], 0, counts)
                     # .NET 9 and 10 have no such setting.
-                    self.assertEqual(counts["signed"] > 0, signed and version == VERSIONS[-1], counts)
+                    self.assertEqual(counts["signed"] > 0, signed and version == runtimes.ARM64_VERSIONS[-1], counts)
 
     def test_deployments(self):
         """Programs that bring their runtime: in their own file, as one composite image, or as a part of their own code."""

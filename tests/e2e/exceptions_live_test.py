@@ -14,7 +14,7 @@ from events_live_test import Events
 from exception_lines import line_of, lines, throwers
 from watcher import Watcher
 
-VERSIONS = (*runtimes.LATER_VERSIONS, "11.0.0") if runtimes.MATRIX else runtimes.PACKED_VERSIONS
+VERSIONS = runtimes.NEWEST_OF_EACH if runtimes.MATRIX else runtimes.PACKED_VERSIONS
 NEWEST = runtimes.PACKED_VERSIONS[-1]
 # Method and type of each throw, by what its line is marked with, and its share of what `throw` throws.
 THROWS = {("Order", "System.InvalidOperationException"): 4, ("Order", "Exceptions.OutOfStock"): 4, ("Pay", "Exceptions.Rejected<int>"): 4,

@@ -18,7 +18,7 @@ import rundown
 import runtimes
 import stack_truth
 
-VERSIONS = (*runtimes.LATER_VERSIONS, "11.0.0") if runtimes.MATRIX else runtimes.PACKED_VERSIONS[-1:]
+VERSIONS = runtimes.NEWEST_OF_EACH if runtimes.MATRIX else runtimes.PACKED_VERSIONS[-1:]
 SOURCE = os.path.join(runtimes.SOURCE, "tests", "apps", "lines", "Kinds.cs")
 FREQUENCY = 499
 WARM_UP_CPU_SECONDS, CPU_SECONDS = 4, 12 if runtimes.MATRIX else 6

@@ -10,9 +10,9 @@ import os
 import check_program
 import r2r_il_maps
 import r2r_names_test
+import runtimes
 
-PACKS = (("9.0.23", "linux-arm64"), ("10.0.15", "linux-arm64"), ("11.0.0", "linux-arm64"),
-         ("9.0.19", "linux-x64"), ("10.0.14", "linux-x64"), ("11.0.0", "linux-x64"))
+PACKS = (*((version, "linux-arm64") for version in runtimes.ARM64_VERSIONS), *((version, "linux-x64") for version in runtimes.PACKED_VERSIONS[1:]))
 LEAST_PAIRS = 1_000_000
 
 

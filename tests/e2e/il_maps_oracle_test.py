@@ -22,7 +22,6 @@ import runtimes
 
 IL_MAPS = os.environ.get("IL_MAPS", os.path.join(runtimes.SOURCE, "build", "release", "tests", "apps", "il_maps"))
 VERSIONS = (*runtimes.PACKED_VERSIONS, *runtimes.LATER_VERSIONS)
-ARM64_VERSIONS = ("9.0.23", "10.0.15", "11.0.0")
 LEAST_PAIRS = 10_000
 MODES = ("zoo", "linq", "async")
 WARM_UP_SECONDS = 3.0
@@ -83,7 +82,7 @@ class IlMapsOracleTest(check_program.CheckProgramTest):
     @unittest.skipUnless(platform.machine() == "x86_64", "the emulator runs on x64")
     def test_every_map_of_arm64_is_that_of_the_runtime(self):
         """Under qemu-user, which has the program's memory at the program's addresses."""
-        for version in ARM64_VERSIONS:
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version):
                 command, environment = self.need(emulated.command, "workload", version, "zoo", "--seconds", "300")
                 with harness.Target(command, env=environment) as target:

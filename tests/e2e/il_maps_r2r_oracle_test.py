@@ -13,7 +13,7 @@ import harness
 import r2r_names_test
 import runtimes
 
-VERSIONS = (*runtimes.LATER_VERSIONS, "11.0.0")
+VERSIONS = runtimes.NEWEST_OF_EACH
 MODES = ("json", "async")
 # Code that is compiled again has no precompiled body any more.
 PRECOMPILED = {"DOTNET_TieredCompilation": "0"}

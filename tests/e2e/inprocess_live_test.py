@@ -393,7 +393,7 @@ class Arm64Test(LibraryTest):
     def test_counts_are_those_of_the_program(self):
         if not os.path.exists(ARM64_LIBRARY):
             self.unavailable(f"no {ARM64_LIBRARY}: cmake --preset aarch64 && cmake --build --preset aarch64")
-        for version in ("9.0.23", "10.0.15", "11.0.0"):
+        for version in runtimes.ARM64_VERSIONS:
             with self.subTest(version=version):
                 try:
                     command, env = emulated.command("workload", version, "events", "--seconds", "300", "--count", "20", "--threads", "2", "--megabytes", "1")

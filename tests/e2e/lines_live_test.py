@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import zlib
@@ -110,6 +111,33 @@ class LinesTest(harness.LiveTest):
         instructions = re.findall(r"^ *(?:(\d+) +[\d.]+%)?  ([0-9a-f]{6})  (.+)$", "\n".join(bodies), re.MULTILINE)
         self.assertEqual(sum(int(samples) for samples, _, _ in instructions if samples), total)
         self.assertTrue(any(name.startswith("vdivsd") or name.startswith("divsd") for _, _, name in instructions), bodies[0])
+
+    def test_annotate_shows_what_it_has_at_control_c_and_leaves_no_recording(self):
+        version = runtimes.newest()[-1]
+        self.need_runtime(version)
+        with Program(version, {}) as target:
+            command = [harness.AGENT, "annotate", "Hot.Dear", "--pid", str(target.host_pid), "--duration", "10m"]
+
+            def begin():
+                shown = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+                time.sleep(5)
+                return shown
+
+            shown = begin()
+            os.killpg(shown.pid, signal.SIGINT)
+            text, errors = shown.communicate(timeout=60)
+            self.assertEqual((shown.returncode, errors), (0, ""), text)
+            self.assertRegex(text, r"^Lines\.Hot\.Dear: \d+ samples in its own code")
+            shown = begin()
+            with open(f"/proc/{shown.pid}/task/{shown.pid}/children", encoding="ascii") as children:
+                recordings = children.read().split()
+            self.assertEqual(len(recordings), 1)
+            shown.terminate()
+            shown.communicate(timeout=10)
+            deadline = time.monotonic() + 10
+            while any(harness.is_running(int(pid)) for pid in recordings):
+                self.assertLess(time.monotonic(), deadline, "the recording goes on")
+                time.sleep(0.1)
 
     def test_code_is_in_the_page_and_in_json(self):
         """The page that a recording writes is that of its .json, and has the instruction at which most samples are."""

@@ -6,9 +6,8 @@ import subprocess
 import harness
 import runtimes
 
-VERSIONS = ("8.0.34", "10.0.15", "11.0.0")
 # The changes that musl makes in the runtime differ between 8 and 10; all of them in the matrix.
-SELECTED = VERSIONS if runtimes.MATRIX else ("10.0.15",)
+SELECTED = runtimes.MUSL_VERSIONS if runtimes.MATRIX else runtimes.MUSL_VERSIONS[-2:-1]
 
 
 @functools.lru_cache(None)

@@ -15,6 +15,9 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 BUILD = os.environ.get("CLRSAMPLER_E2E_DIR", os.path.join(SOURCE, "build"))
 PACKED_VERSIONS = ("8.0.30", "9.0.19", "10.0.14", "11.0.0")
 LATER_VERSIONS = ("8.0.34", "9.0.23", "10.0.15")  # releases that the matrix has beside these
+NEWEST_OF_EACH = (*LATER_VERSIONS, PACKED_VERSIONS[-1])
+ARM64_VERSIONS = NEWEST_OF_EACH[1:]  # no memory of .NET 8 is read there
+MUSL_VERSIONS = (NEWEST_OF_EACH[0], *NEWEST_OF_EACH[2:])  # the packs that there are for musl
 INSTALLED = "installed"  # the runtime that `dotnet` on PATH picks
 MATRIX = os.environ.get("CLRSAMPLER_MATRIX") == "full"  # as `ctest -L matrix` sets it
 ALL = (*PACKED_VERSIONS, *(LATER_VERSIONS if MATRIX else ()), INSTALLED)

@@ -74,9 +74,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (part) Require(part->data() >= bytes.data() && part->data() + part->size() <= bytes.data() + bytes.size());
   }
   size_t looked_at = 0;
+  clrsampler::PltStubs stubs;
   for (const ElfSection& section : image->sections()) {
     if (++looked_at > 100) break;
-    const auto stub = FindPltStub(*image, section.address);
+    const auto stub = stubs.Find(*image, section.address);
     if (stub) Require(stub->start <= section.address);
   }
   (void)image->debug_link();

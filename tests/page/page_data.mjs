@@ -18,7 +18,7 @@ export function seeded(seed) {
 
 export class DataBuilder {
   constructor(about = {}) {
-    this.about = {title: 'test', view: 'cpu', unit: 'samples', period_ns: 10101010, start_unix_ns: 0, duration_ns: 1e10, host: 'testhost', command: '', creator: 'test', ...about};
+    this.about = {title: 'test', view: 'cpu', unit: 'samples', period_ns: 10101010, start_unix_ns: 0, duration_ns: 1e10, recorded_ns: about?.duration_ns ?? 1e10, host: 'testhost', command: '', creator: 'test', ...about};
     this.strings = [''];
     this.stringIds = new Map([['', 0]]);
     this.frames = {name: [], kind: [], module: [], tier: [], source: []};

@@ -37,6 +37,14 @@ class InterfaceFilesTest(unittest.TestCase):
             page = (GENERATED / f"{command.page}.1").read_text().replace("\\-", "-")
             self.assertEqual(expected, set(re.findall(r"\\fB--([\w-]+)\\fP(?: \\fI|$)", page.split(".SH OPTIONS")[1].split(".SH ")[0], re.M)), command.name)
 
+    def test_values_stand_in_pages_as_the_program_takes_them(self):
+        for command in command_line.read(PROGRAM):
+            page = (GENERATED / f"{command.page}.1").read_text().replace("\\-", "-")
+            for option in command.options:
+                for choice in option.choices or []:
+                    if not choice[0].isupper():
+                        self.assertNotRegex(page, rf"(?m)^{re.escape(choice[0].upper() + choice[1:])}: ", f"{command.name} {option.long}")
+
     def test_every_key_of_the_configuration_is_accepted_once_and_for_all_together(self):
         text = (GENERATED / "serve.conf").read_text()
         keys = re.findall(r"^#?([\w-]+) = ", text, re.M)

@@ -84,7 +84,9 @@ def _option(option):
     if option.default:
         facts.append(f"Default: `{option.default}`.")
     text = " ".join(option.help)
-    text = text[0].upper() + text[1:]
+    # A value at the beginning stays as the program takes it.
+    if text.split()[0] not in [f"{choice}:" for choice in option.choices or []]:
+        text = text[0].upper() + text[1:]
     if "several times" in text:
         facts = [fact for fact in facts if "several times" not in fact]
     return [".TP", head, _text(" ".join([text if text.endswith(".") else text + ".", *facts]))]

@@ -135,6 +135,18 @@ class ReferencesTest(unittest.TestCase):
                                            ("README.md:2", "tools/check.py:1", "tools/shape:2", "userspace/clr/tailer.cc:1", "userspace/clr/tailer.h:1")])
 
 
+    def test_each_kind_of_notices_is_explained(self):
+        files = {**REPOSITORY, "userspace/clr/finder.cc": 'a();\nnotices_.Add(\n    "late", "", "b");\nsay("torn", "c");\n', "docs/troubleshooting.md": "`late`\n"}
+        self.assertEqual(complaints(Inventory(files)), ["userspace/clr/finder.cc:4: docs/troubleshooting.md does not have the kind torn"])
+
+
+    def test_each_case_of_the_matrix_is_run(self):
+        test = "class OneTest(unittest.TestCase):\n    @harness.in_matrix\n    def test_it(self):\n        pass\n"
+        for declared, found in (("a_test 3 MATRIX", []), ("b_test 3 MATRIX FILE a_test OneTest", []), ("a_test 3 MATRIX TwoTest", [1]), ("a_test 3", [1])):
+            files = {**REPOSITORY, "tests/e2e/a_test.py": test, "tests/e2e/CMakeLists.txt": f"clrsampler_live_test({declared})\n"}
+            self.assertEqual(complaints(Inventory(files)), ["tests/e2e/a_test.py:1: no matrix runs the cases of OneTest" for _ in found])
+
+
 class PassagesTest(unittest.TestCase):
     def test_a_document_is_one(self):
         self.assertEqual(list(passages("a.md", "# One\ntwo\n")), [(1, DOCUMENT, "# One\ntwo\n")])

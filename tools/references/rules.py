@@ -134,6 +134,41 @@ def _of_clrsampler(there, words):
     return f" of clrsampler {command or ''}".rstrip(), there.commands.get(command or "", there.options) | there.hidden_options
 
 
+KIND = re.compile(r"otices_?(?:->|\.)Add\(\s*\"([a-z_0-9]+)\"|\b(?:Report|say|bad_records)\(\"([a-z_0-9]+)\"")
+KINDS_OF_NOTICES = "docs/troubleshooting.md"
+
+
+def kinds_without_a_place(there):
+    """Kinds of notices that the document which explains them does not have."""
+    explained = set(re.findall(r"`([a-z_0-9]+)`", there.files.get(KINDS_OF_NOTICES) or ""))
+    for path, text in sorted(there.files.items()):
+        if text and re.match(r"userspace/.*\.cc$", path):
+            for found in KIND.finditer(text):
+                kind = found[1] or found[2]
+                if kind not in explained:
+                    yield f"{path}:{text.count(chr(10), 0, found.start()) + 1}: {KINDS_OF_NOTICES} does not have the kind {kind}"
+
+
+LIVE_TEST = re.compile(r"clrsampler_live_test\((\w+)([^)]*)\)")
+
+
+def cases_of_no_matrix(there):
+    """Cases that only the matrix runs, in a class of which no matrix is declared."""
+    run = set()
+    declared = "".join(text for path, text in there.files.items() if text and re.match(r"tests/e2e/.*(CMakeLists\.txt|\.cmake)$", path))
+    for found in LIVE_TEST.finditer(declared):
+        words = found[2].split()
+        if "MATRIX" in words:
+            file = words[words.index("FILE") + 1] if "FILE" in words else found[1]
+            run |= {(file, name) for name in words if name.endswith("Test")} or {(file, None)}
+    for path, text in sorted(there.files.items()):
+        if text and re.match(r"tests/e2e/\w+_test\.py$", path):
+            for found in re.finditer(r"^class (\w+).*?(?=^class |\Z)", text, re.M | re.S):
+                file = posixpath.basename(path)[:-len(".py")]
+                if "@harness.in_matrix" in found[0] and not run & {(file, found[1]), (file, None)}:
+                    yield f"{path}:{text.count(chr(10), 0, found.start()) + 1}: no matrix runs the cases of {found[1]}"
+
+
 RULES = (missing_files, missing_links, missing_tests, missing_presets, missing_options)
 # Generated files say what their sources say; data of tests says what others wrote.
 READ = re.compile(r"\.md$|^CMakeLists\.txt$|^(userspace|bpf|include|tests|tools|cmake|\.ci)/(?!.*\b(generated|corpus|testdata|built)/)")
@@ -149,4 +184,4 @@ def complaints(there):
             for rule in RULES:
                 for at, complaint in rule(there, path, kind, words):
                     found[f"{path}:{line + words.count(chr(10), 0, at)}: {complaint}"] = None
-    return list(found)
+    return [*found, *kinds_without_a_place(there), *cases_of_no_matrix(there)]

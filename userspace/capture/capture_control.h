@@ -69,6 +69,8 @@ class CaptureControl {
   // hook decides whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
   virtual absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) = 0;
   virtual std::vector<HitsOfOthers> HookHitsOfOthers() const = 0;
+  // Hits of a followed process that were not sent so far: what the next one says as wire_runtime_event::missed.
+  virtual uint32_t HookHitsMissed(pid_t tgid) const = 0;
 
   // The states of threads as of a moment just past come with the next Drain, if waits are told.
   virtual void ReadOpenWaits(const OpenWaitQuery& query) = 0;

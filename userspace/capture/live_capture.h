@@ -49,6 +49,7 @@ class LiveCapture : public Capture {
     return sampler_->AttachHook(place, path);
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return sampler_->HookHitsOfOthers(); }
+  uint32_t HookHitsMissed(pid_t tgid) const override { return sampler_->HookHitsMissed(tgid); }
   void ReadOpenWaits(const OpenWaitQuery& query) override { sampler_->ReadOpenWaits(query); }
   uint64_t map_bytes() const override { return sampler_->bpf_map_bytes(); }
   std::vector<int> wake_fds() const override {

@@ -37,10 +37,7 @@ absl::Status LoadError(int error_number, absl::string_view what, absl::string_vi
   if (error_number == EPERM || error_number == EACCES) {
     const std::string missing = MissingCapabilities();
     if (!missing.empty()) {
-      return WithHint(
-          Annotate(error, missing),
-          "use sudo, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore+ep "
-          "on the program");
+      return WithHint(Annotate(error, missing), kSetcapHint);
     }
     if (lockdown == "confidentiality" || lockdown == "integrity") {
       return WithHint(error, absl::StrCat("the kernel is locked down (", lockdown,

@@ -9,6 +9,11 @@
 
 namespace clrsampler {
 
+// How to get the rights that a recording needs.
+inline constexpr absl::string_view kSetcapHint =
+    "use sudo, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore+ep on the "
+    "program";
+
 // Our own effective capabilities that matter here, as a sentence part: "CAP_BPF and CAP_PERFMON are missing", or empty
 // when nothing is missing.
 std::string MissingCapabilities();

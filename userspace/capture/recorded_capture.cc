@@ -238,6 +238,11 @@ std::vector<HitsOfOthers> RecordedCapture::HookHitsOfOthers() const {
       &tape_, [this] { return live_->HookHitsOfOthers(); }, "others");
 }
 
+uint32_t RecordedCapture::HookHitsMissed(pid_t tgid) const {
+  return Taped(
+      &tape_, [&] { return live_->HookHitsMissed(tgid); }, "missed ", tgid);
+}
+
 uint64_t RecordedCapture::map_bytes() const {
   return Taped(
       &tape_, [this] { return live_->map_bytes(); }, "map bytes");

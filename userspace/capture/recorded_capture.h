@@ -46,6 +46,7 @@ class RecordedCapture : public Capture {
   void ForgetTransientCode(pid_t tgid) override;
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) override;
   std::vector<HitsOfOthers> HookHitsOfOthers() const override;
+  uint32_t HookHitsMissed(pid_t tgid) const override;
   void ReadOpenWaits(const OpenWaitQuery& query) override {
     if (live_ != nullptr) live_->ReadOpenWaits(query);
   }

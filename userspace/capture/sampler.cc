@@ -313,6 +313,13 @@ std::vector<HitsOfOthers> Sampler::HookHitsOfOthers() const {
   return others;
 }
 
+uint32_t Sampler::HookHitsMissed(pid_t tgid) const {
+  const auto key = static_cast<uint32_t>(tgid);
+  wire_event_rate_limit limit{};
+  const int found = bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.event_rate_limits), &key, &limit);
+  return found == 0 ? limit.missed : 0;
+}
+
 absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
   waits_.reset();
   thread_creations_.reset();

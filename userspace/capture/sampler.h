@@ -119,8 +119,9 @@ class Sampler {
   // whether at its entry or at its return. Until the descriptor is closed; see OpenUprobe for the rest.
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path);
 
-  // One system call.
+  // CaptureControl's; one system call each.
   std::vector<HitsOfOthers> HookHitsOfOthers() const;
+  uint32_t HookHitsMissed(pid_t tgid) const;
 
   // Wake a sleeper when a quarter of the ring is full; for epoll with EPOLLET. Asked without it, the kernel calls the
   // descriptor readable while any record waits. A reader should also come by once in a while.

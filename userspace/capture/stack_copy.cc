@@ -1,12 +1,15 @@
 #include "capture/stack_copy.h"
 
-#include <sys/uio.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "os/file_io.h"
 
 namespace clrsampler {
@@ -14,6 +17,9 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr uint64_t kMaxGapWords = WIRE_GAP_MASK;
+constexpr uint64_t kMaxAddress = uint64_t{1} << 56;  // user space ends before; beyond, file positions are negative
+// Documentation/admin-guide/mm/pagemap.rst
+constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62;
 
 // From sp upwards, as far as memory goes.
 std::vector<uint64_t> ReadStack(ReadMemoryFunction read, uint64_t sp, uint64_t max_bytes) {
@@ -83,11 +89,27 @@ void AppendChain(uint64_t sp, uint64_t fp, std::span<const uint64_t> stack, wire
 
 }  // namespace
 
-bool ReadOwnMemoryOf(uint32_t tid, uint64_t address, std::span<std::byte> into) {
-  const iovec local{into.data(), into.size()};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of another process
-  const iovec remote{reinterpret_cast<void*>(address), into.size()};
-  return process_vm_readv(static_cast<pid_t>(tid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(into.size());
+StackMemory::StackMemory(uint32_t tid)
+    : memory_(open(absl::StrCat("/proc/", tid, "/mem").c_str(), O_RDONLY | O_CLOEXEC)),
+      pages_(open(absl::StrCat("/proc/", tid, "/pagemap").c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+bool StackMemory::Read(uint64_t address, std::span<std::byte> into) const {
+  if (address > kMaxAddress) return false;
+  if (pages_.valid()) {
+    static const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    std::array<uint64_t, kMaxHoleBytes / kPage> entries;
+    const auto wanted = std::as_writable_bytes(std::span(entries).first(kMaxHoleBytes / page_bytes));
+    const absl::StatusOr<size_t> got = ReadAt(pages_.get(), address / page_bytes * sizeof(uint64_t), wanted);
+    const std::span<const uint64_t> known = std::span(entries).first(got.ok() ? *got / sizeof(uint64_t) : 0);
+    const auto is_there = [](uint64_t entry) { return (entry & (kPresent | kSwapped)) != 0; };
+    if (std::ranges::none_of(known, is_there)) return false;
+    if (!is_there(known.front())) {
+      std::ranges::fill(into, std::byte{0});
+      return true;
+    }
+  }
+  const absl::StatusOr<size_t> got = ReadAt(memory_.get(), address, into);
+  return got.ok() && *got == into.size();
 }
 
 std::vector<uint64_t> RecordWithStack(wire_cpu_sample head, std::span<const uint64_t> kernel, int memory,

@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "clrsampler/wire.h"
+#include "os/unique_fd.h"
 
 namespace clrsampler {
 
@@ -22,8 +23,23 @@ using ReadMemoryFunction = absl::FunctionRef<bool(uint64_t address, std::span<st
 std::vector<uint64_t> RecordWithStack(wire_cpu_sample head, std::span<const uint64_t> kernel, ReadMemoryFunction read,
                                       uint64_t max_stack_bytes);
 
-// Reads what the process itself may read. /proc/PID/mem also has guard pages, so that a stack would not end at one.
-bool ReadOwnMemoryOf(uint32_t tid, uint64_t address, std::span<std::byte> into);
+// The memory that a thread's stack lies in. Only pages that are in memory or in swap are read, since a read of others
+// can wait without an end. The process may keep them back (userfaultfd), or have a file of its own there (FUSE). A page
+// that was never touched has zeroes, in the middle of a stack. Where nothing follows within kMaxHoleBytes, the stack
+// ends: at a guard page, say, which /proc/PID/mem shows as well.
+class StackMemory {
+ public:
+  static constexpr uint64_t kMaxHoleBytes = 256 << 10;
+
+  explicit StackMemory(uint32_t tid);
+
+  // The bytes lie in one page. False: the stack has ended, or the thread.
+  bool Read(uint64_t address, std::span<std::byte> into) const;
+
+ private:
+  UniqueFd memory_;
+  UniqueFd pages_;  // /proc/PID/pagemap; some kernels have none
+};
 
 }  // namespace clrsampler
 

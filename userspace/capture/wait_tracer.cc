@@ -182,9 +182,8 @@ std::vector<uint64_t> StackOf(const wire_open_wait& open) {
   head.flags = WIRE_SAMPLE_IN_KERNEL | WIRE_SAMPLE_LOOK;
   const size_t frames = std::min<size_t>(open.kernel_frames, WIRE_OPEN_KERNEL_FRAMES);
   const std::vector<uint64_t> kernel(open.kernel, open.kernel + frames);
-  const auto read = [&](uint64_t address, std::span<std::byte> into) {
-    return ReadOwnMemoryOf(open.wait.tid, address, into);
-  };
+  const StackMemory memory(open.wait.tid);
+  const auto read = [&](uint64_t address, std::span<std::byte> into) { return memory.Read(address, into); };
   std::vector<uint64_t> record = RecordWithStack(head, kernel, read, kUsualStackBytes);
   wire_cpu_sample taken;
   std::memcpy(&taken, record.data(), sizeof taken);

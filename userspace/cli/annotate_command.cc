@@ -1,49 +1,26 @@
 #include "cli/annotate_command.h"
 
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "cli/duration_option.h"
 #include "cli/profile_options.h"
+#include "cli/report_recording.h"
 #include "disassembly/disassembler.h"
-#include "os/unique_fd.h"
 #include "output/annotated_method.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-// The program records in a process of its own. The process that has rights reads no result, and the one that reads it
-// has none.
-absl::StatusOr<ProfileModel> Record(uint32_t pid, const std::string& duration) {
-  const UniqueFd file(memfd_create("clrsampler-annotate", 0));
-  if (file.get() < 0) return ErrnoError(errno, "making a file in memory");
-  const std::string path = absl::StrCat("/proc/self/fd/", file.get());
-  const std::string pid_text = absl::StrCat(pid);
-  const pid_t child = fork();
-  if (child < 0) return ErrnoError(errno, "starting the recording");
-  if (child == 0) {
-    execl("/proc/self/exe", "clrsampler", "record", "--pid", pid_text.c_str(), "--duration", duration.c_str(), "--code",
-          "--embed-source", "--quiet", "--format", "json", "--output", path.c_str(), nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return ErrnoError(errno, "waiting for the recording");
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    return WithHint(absl::AbortedError(absl::StrCat("process ", pid, " could not be recorded")),
-                    absl::StrCat("clrsampler doctor --pid ", pid, " says what is in the way"));
-  }
-  return ReadProfileFile(path);
+absl::StatusOr<ProfileModel> Record(uint32_t pid, uint64_t duration_ns) {
+  ASSIGN_OR_RETURN(ReportRecording recording,
+                   RecordForReport({.pid = pid, .duration_ns = duration_ns, .parts = {ReportPart::kCode}}));
+  return std::move(recording.models.front());
 }
 
 }  // namespace
@@ -64,9 +41,9 @@ absl::Status RunAnnotate(const AnnotateConfig& config) {
     return WithHint(absl::InvalidArgumentError("annotate needs either a profile or a process"),
                     "clrsampler annotate METHOD cpu.json, or clrsampler annotate METHOD --pid PID");
   }
-  RETURN_IF_ERROR(ParseDurationNs("--duration", config.duration).status());
+  ASSIGN_OR_RETURN(const uint64_t duration_ns, ParseDurationNs("--duration", config.duration));
   ASSIGN_OR_RETURN(const ProfileModel model,
-                   config.pid ? Record(*config.pid, config.duration) : ReadProfileFile(config.input));
+                   config.pid ? Record(*config.pid, duration_ns) : ReadProfileFile(config.input));
   ASSIGN_OR_RETURN(const std::vector<size_t> bodies, BodiesOfMethod(model, config.method));
   const absl::StatusOr<Disassembler> disassembler = Disassembler::Open();
   RETURN_IF_ERROR(GiveUpRightsForCode(model, {}));

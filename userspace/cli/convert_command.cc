@@ -41,22 +41,26 @@ absl::Status RunConvert(const ConvertConfig& config) {
   ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
   std::vector<ProfileModel> profiles;
   size_t rows = 0;
+  bool had_code = false;
   for (const std::string& input : config.inputs.empty() ? std::vector{config.input} : config.inputs) {
     ASSIGN_OR_RETURN(ProfileModel profile, ReadProfileFile(input));
     profiles.push_back(std::move(profile));
     rows += profiles.back().samples.size();
+    had_code |= !profiles.back().code.empty();
     if (rows > kReadLimits.samples) {
       return WithHint(absl::ResourceExhaustedError(
                           absl::StrCat("the profiles have more than ", kReadLimits.samples, " samples together")),
                       "merge fewer of them; folded text and .pb.gz count equal samples instead of listing them");
     }
   }
+  const bool merged = profiles.size() > 1;
   absl::StatusOr<ProfileModel> model = profiles.size() == 1 ? std::move(profiles.front()) : MergeProfiles(profiles);
   if (!model.ok()) return model.status();
   model = ApplyFilter(*std::move(model), filter);
   if (!model.ok()) return model.status();
   ASSIGN_OR_RETURN(ProfileOutput output, OpenProfileOutput(config.output, config.format, config.build_tool));
   RETURN_IF_ERROR(CheckBuildToolConfig({&output, 1}, config.build_tool));
+  if (had_code && model->code.empty()) RETURN_IF_ERROR(CheckLostCode(output, merged));
   RETURN_IF_ERROR(GiveUpRightsForCode(*model, {&output, 1}));
   return WriteProfile(*model, {}, config.build_tool, output);
 }

@@ -1,18 +1,46 @@
 #include "cli/exit_status.h"
 
+#include <poll.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
+#include "output/summary.h"
 #include "status/status.h"
 
 namespace clrsampler {
+namespace {
+
+bool ReaderLeft(int fd) {
+  pollfd state{fd, POLLOUT, 0};
+  return poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+}
+
+}  // namespace
 
 int ReportStatus(const absl::Status& status) {
   if (status.ok()) return kExitDone;
-  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
-  const std::string hint = HintOf(status);
+  // Errors name files and methods of the target.
+  std::fprintf(stderr, "error: %s\n", PrintableText(status.message()).c_str());
+  const std::string hint = PrintableText(HintOf(status));
   if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
   return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
+}
+
+absl::Status FinishOutput(std::FILE* output) {
+  const bool failed_before = std::ferror(output) != 0;  // when a buffer was full; the error's number is gone
+  const int error = std::fflush(output) == 0 ? 0 : errno;
+  if (error == 0 && !failed_before) return absl::OkStatus();
+  if (error == EPIPE || ReaderLeft(fileno(output))) {
+    return WithHint(absl::UnavailableError("the reader of standard output left before all was written"),
+                    "write to a file, and read that");
+  }
+  if (error == EBADF) {
+    return WithHint(absl::FailedPreconditionError("standard output is closed"), "send it to a file or a pipe");
+  }
+  constexpr char kWhat[] = "cannot write standard output";
+  return WithHint(error == 0 ? absl::UnknownError(kWhat) : ErrnoError(error, kWhat), "is the disk full?");
 }
 
 }  // namespace clrsampler

@@ -2,6 +2,8 @@
 #ifndef CLRSAMPLER_CLI_EXIT_STATUS_H_
 #define CLRSAMPLER_CLI_EXIT_STATUS_H_
 
+#include <cstdio>
+
 #include "absl/status/status.h"
 
 namespace clrsampler {
@@ -12,6 +14,10 @@ inline constexpr int kExitUsage = 2;
 
 // Says an error and its hint on standard error. Returns the exit status: wrong usage is kInvalidArgument.
 int ReportStatus(const absl::Status& status);
+
+// Whether all that was printed has been written: a full disk or a reader that left is seen only then. `output`:
+// stdout, outside tests.
+absl::Status FinishOutput(std::FILE* output);
 
 }  // namespace clrsampler
 

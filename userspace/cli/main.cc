@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/mip_command.h"
@@ -18,14 +17,15 @@
 #ifdef CLRSAMPLER_SERVE  // not in a static program, which can open no library
 #include "cli/serve_command.h"
 #endif
+#include "cli/usage.h"
 #include "clr/perf_map/lease_repair.h"
 #include "os/heap.h"
+#include "os/standard_descriptors.h"
 #include "status/status.h"
 
 namespace {
 
 using clrsampler::kExitFailed;
-using clrsampler::kExitUsage;
 using clrsampler::ReportStatus;
 
 // Profiles are read as a whole: on a small machine, or below a limit of a container, one may be too large.
@@ -90,27 +90,6 @@ Arguments Divide(int argc, char** argv) {
   return {argc, {}, false};
 }
 
-int SayWrongUsage(const CLI::ParseError& error) {
-  const char* hint =
-      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)
-          ? "--pid PID samples a running process, -- COMMAND starts one; clrsampler --help lists the options"
-          : "clrsampler --help lists the options";
-  std::fprintf(stderr, "error: %s\nhint: %s\n", error.what(), hint);
-  return kExitUsage;
-}
-
-// Options of record before another command would have no effect.
-absl::Status CheckPlaces(const CLI::App& app, const CLI::App* record) {
-  for (const CLI::App* chosen : app.get_subcommands()) {
-    if (chosen == record || app.parse_order().empty()) continue;
-    return clrsampler::WithHint(
-        absl::InvalidArgumentError(
-            absl::StrCat(app.parse_order().front()->get_name(), " before ", chosen->get_name(), " has no effect")),
-        absl::StrCat("clrsampler ", chosen->get_name(), " --help lists its options, which come after it"));
-  }
-  return absl::OkStatus();
-}
-
 int RunCommandLine(int argc, char** argv) {
   Arguments arguments = Divide(argc, argv);
   CLI::App app(kDescription, "clrsampler");
@@ -133,9 +112,11 @@ int RunCommandLine(int argc, char** argv) {
   try {
     app.parse(arguments.own, argv);
   } catch (const CLI::ParseError& error) {  // CLI11's way to report; nothing of ours throws
-    return error.get_exit_code() == 0 ? app.exit(error) : SayWrongUsage(error);
+    return error.get_exit_code() == 0 ? app.exit(error) : ReportStatus(clrsampler::WrongUsage(app, record, error));
   }
-  if (const absl::Status placed = CheckPlaces(app, record); !placed.ok()) return ReportStatus(placed);
+  if (const absl::Status placed = clrsampler::CheckPlaces(app, record, arguments.has_command); !placed.ok()) {
+    return ReportStatus(placed);
+  }
   if (arguments.has_command && arguments.command.empty()) {
     return ReportStatus(clrsampler::WithHint(absl::InvalidArgumentError("no command follows --"),
                                              "write clrsampler -- dotnet Shop.dll"));
@@ -147,12 +128,7 @@ int RunCommandLine(int argc, char** argv) {
   return ReportStatus(clrsampler::RunRecord(config));
 }
 
-}  // namespace
-
-// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 may throw; that ends the program, as it should.
-int main(int argc, char** argv) {
-  std::set_new_handler(SayOutOfMemory);
-  clrsampler::ReturnLargeBlocks();
+int Run(int argc, char** argv) {
   const absl::string_view word = argc > 1 ? argv[1] : "";
   // This command is not for people. A run starts it to look after the perf maps that it switches on.
   if (word == clrsampler::kLeaseGuardVerb) return clrsampler::RunLeaseGuard(argc, argv);
@@ -163,4 +139,20 @@ int main(int argc, char** argv) {
   // Commands of its own follow the word.
   if (word == "mip") return ReportStatus(clrsampler::RunMip({argv + 2, argv + argc}));
   return RunCommandLine(argc, argv);
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 may throw; that ends the program, as it should.
+int main(int argc, char** argv) {
+  if (!clrsampler::HoldStandardDescriptors()) {
+    return ReportStatus(clrsampler::WithHint(
+        absl::FailedPreconditionError("a standard descriptor is closed, and /dev/null can't take its place"),
+        "start it with standard input, output and error"));
+  }
+  std::set_new_handler(SayOutOfMemory);
+  clrsampler::ReturnLargeBlocks();
+  const int status = Run(argc, argv);
+  const int written = ReportStatus(clrsampler::FinishOutput(stdout));
+  return status == clrsampler::kExitDone ? written : status;
 }

@@ -40,13 +40,19 @@ absl::StatusOr<ReportInputs> Recorded(const Json& arguments, std::vector<ReportP
                              .parts = std::move(parts)});
 }
 
+// A client may not know what the file is that it names. Standard input is the stream of this protocol, and the server
+// must not wait for a pipe.
+absl::StatusOr<ReportInputs> ReadFiles(const std::vector<std::string>& files) {
+  return ReadReportInputs(files, ProfileSource::kRegularFile);
+}
+
 // The file or the process that a tool is called for.
 absl::StatusOr<ReportInputs> InputsOf(const Json& arguments, ReportPart part, bool lines, bool may_record) {
   if (arguments.contains("file") == arguments.contains("pid")) {
     return Unfit("the tool takes either a file or a pid", "give `file`, the path of a profile, or `pid`");
   }
   if (arguments.contains("pid")) return Recorded(arguments, {part}, lines, may_record);
-  return ReadReportInputs({arguments["file"].get<std::string>()});
+  return ReadFiles({arguments["file"].get<std::string>()});
 }
 
 void Append(std::vector<ReportTable> more, Report& report) {
@@ -57,9 +63,9 @@ absl::StatusOr<Report> WholeReportOf(const Json& arguments, bool may_record) {
   if (arguments.contains("files") == arguments.contains("pid")) {
     return Unfit("the tool takes either files or a pid", "give `files`, paths of profiles, or `pid`");
   }
-  ASSIGN_OR_RETURN(const ReportInputs inputs,
-                   arguments.contains("pid") ? Recorded(arguments, kAllReportParts, false, may_record)
-                                             : ReadReportInputs(arguments["files"].get<std::vector<std::string>>()));
+  ASSIGN_OR_RETURN(const ReportInputs inputs, arguments.contains("pid")
+                                                  ? Recorded(arguments, kAllReportParts, false, may_record)
+                                                  : ReadFiles(arguments["files"].get<std::vector<std::string>>()));
   return WholeReport(inputs);
 }
 
@@ -83,7 +89,7 @@ absl::StatusOr<Report> OfMethod(const Json& arguments, bool lines, bool may_reco
 
 absl::StatusOr<Report> Changes(const Json& arguments) {
   const absl::StatusOr<ReportInputs> inputs =
-      ReadReportInputs({arguments["before"].get<std::string>(), arguments["after"].get<std::string>()});
+      ReadFiles({arguments["before"].get<std::string>(), arguments["after"].get<std::string>()});
   RETURN_IF_ERROR(inputs.status());
   ASSIGN_OR_RETURN(ReportTable changes, ChangesTable(inputs->recording.models[0], inputs->recording.models[1]));
   Report report = CoverageReport(*inputs, absl::StrCat("Changes from ", inputs->names[0], " to ", inputs->names[1]));
@@ -96,7 +102,7 @@ absl::StatusOr<Report> Pauses(const Json& arguments, bool may_record) {
   const ProfileModel& model = inputs.recording.models.front();
   Report report = CoverageReport(inputs, absl::StrCat("Pauses: ", inputs.names.front()));
   if (inputs.recording.has_runtime) {
-    const double seconds = static_cast<double>(model.meta.duration_ns) / 1e9;
+    const double seconds = static_cast<double>(model.meta.recorded_ns()) / 1e9;
     Append(inputs.recording.runtime.Pauses(seconds), report);
     Append(inputs.recording.runtime.Compilations(seconds), report);
     return report;

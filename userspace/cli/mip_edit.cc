@@ -11,6 +11,7 @@
 #include "formats/mip/mip_document.h"
 #include "formats/mip/mip_merge.h"
 #include "os/file_io.h"
+#include "output/summary.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -25,9 +26,9 @@ MipLayout LayoutFor(const MipConfig& config, MipLayout read) {
 }
 
 void PrintIgnored(const absl::Status& why) {
-  std::fprintf(stderr, "note: ignored %s\n", std::string(why.message()).c_str());
+  std::fprintf(stderr, "note: ignored %s\n", PrintableText(why.message()).c_str());
   const std::string hint = HintOf(why);
-  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
+  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", PrintableText(hint).c_str());
 }
 
 // Adds files one after the other to the profile.

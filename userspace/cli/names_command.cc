@@ -50,12 +50,20 @@ absl::StatusOr<uint64_t> ParseAddress(absl::string_view text) {
   return address;
 }
 
-std::string LineColumns(const SourcePlace& place) {
-  return absl::StrCat("\t", PrintableText(place.file), "\t", place.line, "\t", place.column, "\t",
+}  // namespace
+
+std::string NamesRow(uint64_t address, const Frame& frame, bool with_line) {
+  const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
+  std::string row = absl::StrCat(absl::Hex(address), "\t", FrameKindText(frame), "\t", NameSourceText(frame.source));
+  for (const absl::string_view column :
+       std::initializer_list<absl::string_view>{type, method, frame.module, frame.tier, frame.text}) {
+    absl::StrAppend(&row, "\t", PrintableText(column));
+  }
+  if (!with_line) return row;
+  const SourcePlace& place = frame.place;
+  return absl::StrCat(row, "\t", PrintableText(place.file), "\t", place.line, "\t", place.column, "\t",
                       LineKindText(place.kind));
 }
-
-}  // namespace
 
 void DeclareNamesOptions(CLI::App& app, NamesConfig& config) {
   app.add_option("address", config.addresses, "addresses in hexadecimal")->type_name("ADDRESS");
@@ -108,15 +116,11 @@ absl::Status RunNames(const NamesConfig& config) {
               config.lines.wanted ? "\tfile\tline\tcolumn\tline kind" : "");
   const std::vector<Frame> frames = symbolizer->Name(addresses);
   for (size_t i = 0; i < addresses.size(); ++i) {
-    const Frame& frame = frames[i];
-    const auto [type, method] = frame.named() ? SplitRaw(frame.text) : std::pair<std::string, std::string>();
-    std::printf("%s%s\n",
-                absl::StrCat(absl::Hex(addresses[i]), "\t", FrameKindText(frame), "\t", NameSourceText(frame.source),
-                             "\t", type, "\t", method, "\t", frame.module, "\t", frame.tier, "\t", frame.text)
-                    .c_str(),
-                config.lines.wanted ? LineColumns(frame.place).c_str() : "");
+    std::printf("%s\n", NamesRow(addresses[i], frames[i], config.lines.wanted).c_str());
   }
-  for (const std::string& notice : symbolizer->notices()) std::fprintf(stderr, "note: %s\n", notice.c_str());
+  for (const std::string& notice : symbolizer->notices()) {
+    std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());
+  }
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "clr/lines/assembly_pdbs.h"
 #include "formats/names/frame_text.h"
+#include "symbols/frame.h"
 
 namespace CLI {
 class App;
@@ -31,6 +32,10 @@ void DeclareNamesOptions(CLI::App& app, NamesConfig& config);
 
 // Columns: address, kind, source, type, method, module, tier, text; with lines also file, line, column and kind of
 // line. Type and method are split from the raw text.
+//
+// One such row without its end. The names are the target's: none of their bytes makes a column, a row or a command of
+// the terminal.
+std::string NamesRow(uint64_t address, const Frame& frame, bool with_line);
 absl::Status RunNames(const NamesConfig& config);
 
 }  // namespace clrsampler

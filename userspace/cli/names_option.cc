@@ -15,8 +15,8 @@ void DeclareNames(CLI::App& app, NameStyle& names, const std::string& help) {
 void DeclareTryUnknownRuntime(CLI::App& app, bool& try_unknown_runtime) {
   app.add_flag(
       "--try-unknown-runtime", try_unknown_runtime,
-      "read a .NET runtime that is newer than all known ones as the newest of them, if its descriptor and its\n"
-      "own library fit; names then end in [unverified runtime]");
+      "read a .NET runtime that is newer than all known ones, or has no version, as the newest of them, if its\n"
+      "descriptor and its own library fit; names then end in [unverified runtime]");
 }
 
 }  // namespace clrsampler

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "os/created_file.h"
 #include "os/file_io.h"
+#include "os/standard_descriptors.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -17,12 +17,11 @@ namespace clrsampler {
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
   OutputFile file;
   if (path.empty() || path == "-") {
-    // Without this check the first descriptor that we open would take its place and receive the text.
-    if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) return file;
+    if (HasStandardOutput()) return file;
     return WithHint(absl::FailedPreconditionError("standard output is closed"), "name a file with --output");
   }
   file.path_ = path;
-  absl::StatusOr<UniqueFd> fd = OpenCreated(path, CallerBySudo());
+  absl::StatusOr<UniqueFd> fd = OpenCreated(path, CallerBySudo(), /*secret=*/false, file.made_);
   if (!fd.ok()) {
     return WithHint(Annotate(fd.status(), "cannot write"),
                     absl::IsFailedPrecondition(fd.status())
@@ -52,6 +51,7 @@ absl::Status OutputFile::Write(absl::string_view text) {
     }
   }
   began_ = true;
+  if (made_ != nullptr) made_->Keep();
   const absl::Status written = WriteAll(fd_.valid() ? fd_.get() : STDOUT_FILENO, text);
   if (written.ok()) return written;
   if (!fd_.valid() && errno == EPIPE) {

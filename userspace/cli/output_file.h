@@ -2,15 +2,18 @@
 #ifndef CLRSAMPLER_CLI_OUTPUT_FILE_H_
 #define CLRSAMPLER_CLI_OUTPUT_FILE_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "os/created_file.h"
 #include "os/unique_fd.h"
 
 namespace clrsampler {
 
-// Nothing of an existing file is touched before the first Write, so a failed run keeps the last good result. Move-only.
+// Nothing of an existing file is touched before the first Write, so a failed run keeps the last good result. A new file
+// is gone again if nothing was written. Move-only.
 class OutputFile {
  public:
   // "" and "-" mean standard output, which must be open. Opens (and creates) the file, so an unwritable place is an
@@ -33,6 +36,7 @@ class OutputFile {
   OutputFile() = default;
   std::string path_;  // empty: standard output
   UniqueFd fd_;
+  std::unique_ptr<NewFile> made_;  // until something is written; nullptr: the file was there before
   bool began_ = false;
   bool reader_left_ = false;
 };

@@ -18,6 +18,7 @@
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
 #include "output/image_functions.h"
+#include "output/summary.h"
 #include "sandbox/sandbox.h"
 #include "status/status.h"
 
@@ -163,8 +164,8 @@ absl::Status WriteEach(const ProfileModel& model, WriterOptions options, const P
     const std::string name = NameOfModule(output.path, image.name);
     if (!written.insert(name).second) {
       if (!quiet) {
-        std::fprintf(stderr, "note: %s is of another image of that name; --module %s gives this one\n", name.c_str(),
-                     options.module.c_str());
+        std::fprintf(stderr, "note: %s is of another image of that name; --module %s gives this one\n",
+                     PrintableText(name).c_str(), PrintableText(options.module).c_str());
       }
       continue;
     }
@@ -172,7 +173,7 @@ absl::Status WriteEach(const ProfileModel& model, WriterOptions options, const P
     RETURN_IF_ERROR(WriteOne(model, options, *output.writer, file));
   }
   if (written.empty()) return ChooseImage({}, "").status();
-  if (!quiet) std::fprintf(stderr, "%s\n", absl::StrCat("wrote ", absl::StrJoin(written, " ")).c_str());
+  if (!quiet) std::fprintf(stderr, "wrote %s\n", PrintableText(absl::StrJoin(written, " ")).c_str());
   return absl::OkStatus();
 }
 
@@ -187,7 +188,7 @@ absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writi
   if (!output.file) return WriteEach(model, std::move(options), output, writing.quiet);
   if (!writing.quiet) {
     options.note = [name = output.name()](absl::string_view note) {
-      std::fprintf(stderr, "%s: %s\n", name.c_str(), std::string(note).c_str());
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), PrintableText(note).c_str());
     };
   }
   return WriteOne(model, options, *output.writer, *output.file);
@@ -203,14 +204,36 @@ absl::Status GiveUpRightsForCode(const ProfileModel& model, std::span<const Prof
   return EnterSandbox(WriterProfile()).status();
 }
 
-void SayNote(const absl::Status& status) {
-  std::fprintf(stderr, "note: %s\nhint: %s\n", std::string(status.message()).c_str(),
-               std::string(HintOf(status)).c_str());
+absl::Status CodeIsOfTheWhole() {
+  return WithHint(absl::InvalidArgumentError("--code counts the samples of whole recordings"),
+                  "leave out what filters the result");
 }
 
-absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path) {
+absl::Status CheckLostCode(const ProfileOutput& output, bool merged) {
+  const absl::Status lost =
+      merged ? WithHint(absl::InvalidArgumentError("machine code is of one recording, and several were merged"),
+                        "convert the recording with the code by itself")
+             : CodeIsOfTheWhole();
+  if (output.writer->needs_code) return Annotate(lost, output.name());
+  if (output.writer->keeps_code) SayNote(Annotate(lost, absl::StrCat(output.name(), " has no machine code")));
+  return absl::OkStatus();
+}
+
+void SayNote(const absl::Status& status) {
+  std::fprintf(stderr, "note: %s\nhint: %s\n", PrintableText(status.message()).c_str(),
+               PrintableText(HintOf(status)).c_str());
+}
+
+absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path, ProfileSource source) {
+  const bool only_regular = source == ProfileSource::kRegularFile;
+  if (only_regular && path == "-") {
+    return WithHint(absl::InvalidArgumentError("no profile is read from standard input here"),
+                    "give the path of a file");
+  }
   const std::string name = path == "-" ? "standard input" : path;
-  absl::StatusOr<UniqueFd> fd = path == "-" ? UniqueFd(dup(STDIN_FILENO)) : OpenForReading(path);
+  absl::StatusOr<UniqueFd> fd = path == "-"    ? UniqueFd(dup(STDIN_FILENO))
+                                : only_regular ? OpenRegularFile(path)
+                                               : OpenForReading(path);
   if (!fd.ok()) {
     return WithHint(Annotate(fd.status(), "cannot read the profile"),
                     "clrsampler record -o FILE.json makes one that can be converted, merged and compared");

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_CLI_PROFILE_OPTIONS_H_
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,11 +66,21 @@ absl::Status WriteProfile(const ProfileModel& model, const ProfileWriting& writi
 // Where a page is among the `outputs` and instructions have no text, standard error says why.
 absl::Status GiveUpRightsForCode(const ProfileModel& model, std::span<const ProfileOutput> outputs);
 
+// The counts of machine code are those of a whole recording.
+absl::Status CodeIsOfTheWhole();
+// To be called where a profile lost its machine code on the way: it was filtered, or `merged`. An error, if the output
+// is nothing without it. Standard error says so where the format would have kept it.
+absl::Status CheckLostCode(const ProfileOutput& output, bool merged);
+
 // The status and its hint as a note on standard error.
 void SayNote(const absl::Status& status);
 
-// "-" is standard input. Errors name the file.
-absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path);
+enum class ProfileSource : uint8_t {
+  kAny,          // a pipe too; "-" is standard input
+  kRegularFile,  // anything else is an error, and is never waited for
+};
+// Errors name the file.
+absl::StatusOr<ProfileModel> ReadProfileFile(const std::string& path, ProfileSource source = ProfileSource::kAny);
 
 }  // namespace clrsampler
 

@@ -103,7 +103,7 @@ absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& option
     return BadValue("--code counts samples of CPU time", "leave --view out");
   }
   if (options.keep_code && !filter.empty()) {
-    return BadValue("--code counts the samples of whole recordings", "leave out what filters the result");
+    return CodeIsOfTheWhole();
   }
   if (filter.from_ns && options.duration_ns && *filter.from_ns >= *options.duration_ns) {
     return BadValue(absl::StrCat("the recording is over before --from ", *config.filter.from),
@@ -323,7 +323,8 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
   app.add_flag("--mark-suspension", config.mark_suspension,
                "an outermost frame on stacks that were taken while .NET threads stood still or were asked to");
   app.add_flag("--no-hooks", config.no_hooks,
-               "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and [jit Shop.Order.Total Tier0]");
+               "plant no probes in .NET runtimes: no frames like [gc gen1 blocking] and\n"
+               "[jit Shop.Order.Total QuickJitted]");
   DeclareHookBudget(app, config.hook_budget);
   DeclareTryUnknownRuntime(app, config.try_unknown_runtime);
   DeclareRingBytes(app, config.ring_bytes);
@@ -335,7 +336,7 @@ void DeclareRecordOptions(CLI::App& app, RecordConfig& config) {
       ->type_name("WAY");
   app.add_flag("--async-stacks", config.async_stacks,
                "above a resumed async method stand the methods that await it, in the place of the thread pool's\n"
-               "frames; .NET 8 to 11 on x64; docs/async.md");
+               "frames; .NET 8 to 11 on x64, 9 to 11 on arm64; docs/async.md");
   app.add_option("--max-frames", config.max_frames, "most frames of a stack; a deeper one says so at its root")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()

@@ -3,11 +3,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/pids_option.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
+#include "output/summary.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -99,6 +101,17 @@ RecordView ViewOf(const RecordConfig& config) {
   return RecordView::kCpu;
 }
 
+absl::Status CheckWaits(const RecordConfig& config, RecordView view) {
+  if (HasWaits(view)) return absl::OkStatus();
+  for (const auto& [option, given] :
+       {std::pair("--wakers", config.wakers), std::pair("--min-wait", config.min_wait != RecordConfig().min_wait)}) {
+    if (!given) continue;
+    return BadValue(absl::StrCat(option, " is for waits of threads, which are not recorded"),
+                    absl::StrCat("add --event off-cpu or --event wall, or leave ", option, " out"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BadValue(absl::string_view what, absl::string_view hint) {
@@ -115,6 +128,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   ASSIGN_OR_RETURN(options.cri_socket, ParseCriSocket(config.cri_socket));
   options.frequency_hz = config.frequency_hz;
   options.view = ViewOf(config);
+  RETURN_IF_ERROR(CheckWaits(config, options.view));
   options.roles = !config.no_hooks;
   options.probe_cost_share = config.hook_budget / 100;
   options.wakers = config.wakers;
@@ -122,7 +136,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.mark_suspension = config.mark_suspension;
   if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
   if (config.verbose) {
-    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", PrintableText(line).c_str()); };
   }
   return options;
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,9 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/pool_readings.h"
+#include "cli/profile_options.h"
 #include "cli/recorded_model.h"
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
+#include "os/life_line.h"
 #include "os/unique_fd.h"
 #include "output/profile_json.h"
 #include "pipeline/agent_sandbox.h"
@@ -30,6 +31,7 @@ namespace {
 // This is enough to find the thread that delays a pause by some milliseconds. A sample costs 10 to 30 us of a CPU.
 constexpr uint32_t kCpuFrequencyHz = 499;
 constexpr uint32_t kWallFrequencyHz = 99;
+constexpr uint32_t kCodeFrequencyHz = 99;
 constexpr size_t kMaxRuntimeBytes = 64 << 20;
 constexpr size_t kMaxSaidBytes = 64 << 10;
 
@@ -37,12 +39,14 @@ constexpr size_t kMaxSaidBytes = 64 << 10;
 struct Part {
   ReportPart what = ReportPart::kCpu;
   pid_t child = -1;
+  UniqueFd life;                    // of a pipe; the process ends with it
   UniqueFd profile, runtime, said;  // said: sentences of what is missing; of a failure the error and its hint
 };
 
 absl::string_view WordOf(ReportPart part) {
   switch (part) {
     case ReportPart::kCpu:
+    case ReportPart::kCode:
       return "CPU time";
     case ReportPart::kWaits:
       return "waits";
@@ -75,6 +79,10 @@ RecordOptions OptionsOf(const ReportRecordingOptions& asked, ReportPart part) {
       break;
     case ReportPart::kExceptions:
       options.view = RecordView::kExceptions;
+      break;
+    case ReportPart::kCode:
+      options.frequency_hz = kCodeFrequencyHz;
+      options.keep_code = options.lines.wanted = options.lines.source_texts = true;
       break;
   }
   return options;
@@ -116,12 +124,15 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
   RETURN_IF_ERROR(recorder->Run(nullptr));
   const std::string account = AccountJson(*recorder, options, pool ? pool->Numbers() : std::nullopt);
   ASSIGN_OR_RETURN(const ProfileModel model, RecordedModel(*recorder, options, account));
+  RETURN_IF_ERROR(GiveUpRightsForCode(model, {}));
   if (sees_runtime) RETURN_IF_ERROR(WriteAll(part.runtime.get(), runtime.ToJson()));
   return ProfileJsonWriter().Write(model, [&](absl::string_view text) { return WriteAll(part.profile.get(), text); });
 }
 
-[[noreturn]] void RunChild(const ReportRecordingOptions& asked, const Part& part) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+// `life`: the read end. A wish to get a signal at the parent's death would not do: the change of the user in the
+// sandbox takes it back.
+[[noreturn]] void RunChild(const ReportRecordingOptions& asked, const Part& part, const UniqueFd& life) {
+  if (!EndWithPipe(life.get())) _exit(1);
   // The reader of the report's output must see nothing of this process.
   const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.get(), fd);
@@ -131,16 +142,25 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
   _exit(1);
 }
 
-absl::StatusOr<Part> Start(const ReportRecordingOptions& asked, ReportPart what) {
+// `others`: those that run already.
+absl::StatusOr<Part> Start(const ReportRecordingOptions& asked, ReportPart what, std::vector<Part>& others) {
   Part part;
   part.what = what;
   for (UniqueFd* file : {&part.profile, &part.runtime, &part.said}) {
     *file = UniqueFd(memfd_create("clrsampler-report", MFD_CLOEXEC));
     if (file->get() < 0) return ErrnoError(errno, "making a file in memory");
   }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(errno, "making a pipe");
+  const UniqueFd life(ends[0]);
+  part.life = UniqueFd(ends[1]);
   part.child = fork();
   if (part.child < 0) return ErrnoError(errno, "starting a recording");
-  if (part.child == 0) RunChild(asked, part);
+  if (part.child == 0) {
+    part.life.reset();
+    for (Part& other : others) other.life.reset();
+    RunChild(asked, part, life);
+  }
   return part;
 }
 
@@ -188,7 +208,7 @@ absl::StatusOr<ReportRecording> RecordForReport(const ReportRecordingOptions& op
   std::vector<Part> parts;
   absl::Status started;
   for (const ReportPart what : options.parts) {
-    absl::StatusOr<Part> part = Start(options, what);
+    absl::StatusOr<Part> part = Start(options, what, parts);
     started.Update(part.status());
     if (part.ok()) parts.push_back(*std::move(part));
   }

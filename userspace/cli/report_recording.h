@@ -17,6 +17,7 @@ enum class ReportPart : uint8_t {
   kWaits,
   kAllocations,
   kExceptions,
+  kCode,  // CPU time with the machine code of methods and the texts of source files
 };
 
 struct ReportRecordingOptions {
@@ -33,8 +34,8 @@ struct ReportRecording {
   std::vector<std::string> missing;  // sentences: what could not be recorded, and why
 };
 
-// Waits for the end of the recordings; SIGINT ends these, and what they have is given. The calling process must have
-// one thread, and keeps its rights. An error, with a hint: nothing could be recorded.
+// Waits for the end of the recordings; SIGINT ends these, and what they have is given. They end with the calling
+// process. It must have one thread, and keeps its rights. An error, with a hint: nothing could be recorded.
 absl::StatusOr<ReportRecording> RecordForReport(const ReportRecordingOptions& options);
 
 }  // namespace clrsampler

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/profile_options.h"
 #include "output/report_builder.h"
 #include "output/summary.h"
 #include "status/status.h"
@@ -18,10 +17,10 @@ void SayMissing(const ReportInputs& inputs, Report& report) {
 
 }  // namespace
 
-absl::StatusOr<ReportInputs> ReadReportInputs(const std::vector<std::string>& files) {
+absl::StatusOr<ReportInputs> ReadReportInputs(const std::vector<std::string>& files, ProfileSource source) {
   ReportInputs inputs;
   for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(ProfileModel model, ReadProfileFile(file));
+    ASSIGN_OR_RETURN(ProfileModel model, ReadProfileFile(file, source));
     inputs.recording.models.push_back(std::move(model));
     inputs.names.push_back(file == "-" ? "standard input" : file.substr(file.rfind('/') + 1));
   }

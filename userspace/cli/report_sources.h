@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/profile_options.h"
 #include "cli/report_recording.h"
 #include "formats/profile/profile_model.h"
 #include "output/report.h"
@@ -21,7 +22,8 @@ struct ReportInputs {
 inline const std::vector<ReportPart> kAllReportParts = {ReportPart::kCpu, ReportPart::kWaits, ReportPart::kAllocations,
                                                         ReportPart::kExceptions};
 
-absl::StatusOr<ReportInputs> ReadReportInputs(const std::vector<std::string>& files);
+absl::StatusOr<ReportInputs> ReadReportInputs(const std::vector<std::string>& files,
+                                              ProfileSource source = ProfileSource::kAny);
 absl::StatusOr<ReportInputs> RecordReportInputs(const ReportRecordingOptions& options);
 
 // The sources point into the inputs.

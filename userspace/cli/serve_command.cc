@@ -35,6 +35,7 @@
 #include "os/secret_file.h"
 #include "output/summary.h"
 #include "pipeline/agent_sandbox.h"
+#include "pipeline/stop_events.h"
 #include "serve/service.h"
 #include "status/status.h"
 
@@ -341,6 +342,19 @@ void DeclareHistoryAndAccess(CLI::App& app, ServeConfig& config) {
   DeclarePush(app, config.push);
 }
 
+// SIGHUP is blocked here. Under nohup it does not end the service, and still has it read its files again.
+void SetHangup(bool reloads) {
+  if (!HangupIsIgnored()) return;
+  if (reloads) {
+    signal(SIGHUP, SIG_DFL);
+    return;
+  }
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigprocmask(SIG_UNBLOCK, &hangup, nullptr);
+}
+
 }  // namespace
 
 void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
@@ -410,6 +424,7 @@ int ServeMain(const std::vector<std::string>& arguments) {
   absl::StatusOr<ServeOptions> options = ReadOptions(arguments, *run_token);
   if (absl::IsCancelled(options.status())) return 0;
   if (!options.ok()) return ReportStatus(options.status());
+  SetHangup(options->reload_on_hangup);
   std::shared_ptr<LeaseGuard> guard;
   if (const absl::Status set = SetGuard(/*may_start=*/true, guard, *options); !set.ok()) return ReportStatus(set);
   absl::StatusOr<std::shared_ptr<FileBroker>> files = StartFileBroker();  // it stays as well

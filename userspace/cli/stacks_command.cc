@@ -55,7 +55,7 @@ std::string ToJson(const ThreadStacks& stacks, const ThreadStack& thread) {
 
 void Print(const ThreadStacks& stacks, const ThreadStack& thread) {
   std::printf("thread %u %s\n", thread.tid, PrintableText(thread.comm).c_str());
-  if (!thread.trouble.empty()) std::printf("  no stack: %s\n", thread.trouble.c_str());
+  if (!thread.trouble.empty()) std::printf("  no stack: %s\n", PrintableText(thread.trouble).c_str());
   if (const std::string lock = LockSentence(stacks, thread); !lock.empty()) std::printf("  %s\n", lock.c_str());
   for (const ThreadFrame& frame : thread.frames) {
     const SourcePlace& place = frame.frame.place;

@@ -264,7 +264,11 @@ void TopScreen::Add(std::shared_ptr<const Window> window) {
 }
 
 void TopScreen::Run() {
-  TopTable shown = table_;  // a copy: drawing needs no lock
+  // A copy: drawing needs no lock.
+  TopTable shown = [&] {
+    const std::lock_guard lock(mutex_);
+    return table_;
+  }();
   bool changed = true;
   while (true) {
     {

@@ -1,7 +1,6 @@
 #include "clr/diagnostics_client.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -43,11 +42,10 @@ int64_t BoottimeOffsetNs(absl::string_view proc_root, absl::string_view process)
 }
 
 // A process that gave up root after its start has a socket that belongs to root.
-absl::Status CheckOwner(const UniqueFd& located, const TargetFiles& files, absl::string_view path) {
-  struct stat status {};
-  if (fstat(located.get(), &status) != 0) return ErrnoError(errno, path);
-  if (status.st_uid == 0 || files.owner() == status.st_uid) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user ", status.st_uid));
+absl::Status CheckOwner(const OpenedFile& located, const TargetFiles& files, absl::string_view path) {
+  const uid_t owner = located.status.st_uid;
+  if (owner == 0 || files.owner() == owner) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user ", owner));
 }
 
 }  // namespace
@@ -91,15 +89,17 @@ std::vector<std::string> DiagnosticsSocketPaths(absl::string_view proc_root, con
 
 bool HasDiagnosticsSocket(absl::string_view proc_root, const TargetIdentity& target, const TargetFiles& files) {
   const std::vector<std::string> paths = DiagnosticsSocketPaths(proc_root, target, files);
-  return std::any_of(paths.begin(), paths.end(),
-                     [&](const std::string& path) { return files.LocateSocket(path).ok(); });
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    const absl::Status located = files.LocateSocket(path).status();
+    return located.ok() || absl::IsFailedPrecondition(located);  // ConnectToRuntime says what it is about it
+  });
 }
 
 absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const TargetIdentity& target,
                                           const TargetFiles& files) {
   absl::Status reason = absl::NotFoundError(absl::StrCat("process ", target.tgid, " has no diagnostics socket"));
   for (const std::string& path : DiagnosticsSocketPaths(proc_root, target, files)) {
-    absl::StatusOr<UniqueFd> located = files.LocateSocket(path);
+    absl::StatusOr<OpenedFile> located = files.LocateSocket(path);
     if (located.ok()) {
       if (absl::Status owned = CheckOwner(*located, files, path); !owned.ok()) located = std::move(owned);
     }
@@ -111,7 +111,7 @@ absl::StatusOr<UniqueFd> ConnectToRuntime(absl::string_view proc_root, const Tar
     if (!connection.valid()) return ErrnoError(errno, "socket");
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string by_descriptor = absl::StrCat("/proc/self/fd/", located->get());
+    const std::string by_descriptor = absl::StrCat("/proc/self/fd/", located->fd.get());
     std::memcpy(address.sun_path, by_descriptor.c_str(), by_descriptor.size() + 1);
     if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       // The process that bound it has gone. This is as good as no socket.

@@ -4,4 +4,4 @@ clrsampler_library(clr_hooks
           hooks/suspend_search.cc hooks/gc_search.cc hooks/allocation_scan_x64.cc hooks/allocation_scan_arm64.cc hooks/allocation_search.cc
           hooks/exception_scan_x64.cc hooks/exception_search.cc
           hooks/symbol_search.cc hooks/hook_locator.cc hooks/jit_flags.cc
-  DEPS clrsampler_clr_runtime clrsampler_formats_elf clrsampler_formats_runtime_functions clrsampler_formats_x64 absl::flat_hash_map absl::str_format absl::strings)
+  DEPS clrsampler_clr_runtime clrsampler_formats_elf clrsampler_formats_names clrsampler_formats_runtime_functions clrsampler_formats_x64 absl::flat_hash_map absl::str_format absl::strings)

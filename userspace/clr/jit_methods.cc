@@ -8,8 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/jit_files.h"
+#include "clr/jit_process_state.h"
 #include "formats/names/async_body.h"
 #include "formats/names/runtime_names.h"
+#include "formats/names/tier.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -25,46 +27,7 @@ constexpr uint64_t kFileAgeSlackNs = 1'000'000'000;
 
 constexpr absl::string_view kDefaultDirectory = "/tmp";
 
-bool IsPrecompiledTier(absl::string_view tier) { return absl::StartsWithIgnoreCase(tier, "PreJIT"); }
-
 }  // namespace
-
-struct JitMethods::ProcessState {
-  uint32_t tgid = 0;
-  uint64_t generation_base = 0;
-  bool is_dotnet = false;
-  MonotonicTime compiles_since;       // or since we know of it, whichever is earlier
-  std::string marker_directory;       // where the jitdump must be, since the process has it mapped; may be empty
-  std::string environment_directory;  // may be empty
-  std::string jitdump_directory;      // where it was opened
-  bool marker_mapped = false;
-  int jitdump_descriptor = -1;  // of the target, where it was last seen
-  bool jitdump_seen_open = false;
-  bool environment_read = false;
-  bool process_alive = true;
-
-  MonotonicTime last_poll;
-  MonotonicTime last_look;  // for files that are not there
-  MonotonicTime last_retire;
-  JitdumpExpectation expectation;
-  ProcessStart start;
-  JitdumpTailer jitdump;
-  PerfMapTailer perf_map;
-  uint64_t jitdump_resets = 0;  // for which the frames below hold
-  uint64_t perf_map_resets = 0;
-  JitdumpTailer::State jitdump_state = JitdumpTailer::State::kMissing;  // as of the last poll
-  PerfMapTailer::State perf_map_state = PerfMapTailer::State::kMissing;
-  bool jitdump_bad_said = false;
-  bool perf_map_bad_said = false;
-  uint64_t state_changes = 0;
-  absl::flat_hash_map<uint64_t, FrameId> jitdump_frames;  // by offset of the name
-  absl::flat_hash_map<uint64_t, FrameId> perf_map_frames;
-  absl::flat_hash_map<uint64_t, MonotonicTime> code_stood_until;  // by start of the method
-
-  bool jitdump_alive() const {
-    return jitdump.state() == JitdumpTailer::State::kReading || jitdump.state() == JitdumpTailer::State::kTorn;
-  }
-};
 
 JitMethods::JitMethods(JitMethodsOptions options, FrameTable& frames, Notices& notices, const Clock& clock)
     : options_(std::move(options)),
@@ -113,13 +76,19 @@ void JitMethods::NoteMappings(const Process& process, Seen& seen, MonotonicTime 
     return;
   }
   // The files that were found elsewhere are not the ones that the process writes.
-  AddCounters(state, counters_);
+  counters_.jitdump += state.jitdump.counters();
   state.jitdump = JitdumpTailer();
-  state.perf_map = PerfMapTailer(state.perf_map.in_blocks());
   state.jitdump_frames.clear();
   state.code_stood_until.clear();
+  state.jitdump_resets = 0;
+  BeginPerfMapAnew(state, state.perf_map.in_blocks());
+}
+
+void JitMethods::BeginPerfMapAnew(ProcessState& state, bool in_blocks) {
+  counters_.perf_map += state.perf_map.counters();
+  state.perf_map = PerfMapTailer(in_blocks);
   state.perf_map_frames.clear();
-  state.jitdump_resets = state.perf_map_resets = 0;
+  state.perf_map_resets = 0;
   state.generation_base += uint64_t{1} << 31;
 }
 
@@ -197,13 +166,14 @@ void JitMethods::PollJitdump(const Process& process, ProcessState& state, Monoto
 }
 
 void JitMethods::ChoosePerfMapForm(const Process& process, ProcessState& state) {
-  const bool in_blocks = options_.perf_map_in_blocks && options_.perf_map_in_blocks(process);
-  if (in_blocks == state.perf_map.in_blocks()) return;
-  counters_.perf_map += state.perf_map.counters();
-  state.perf_map = PerfMapTailer(in_blocks);
-  state.perf_map_frames.clear();
-  state.perf_map_resets = 0;
-  state.generation_base += uint64_t{1} << 31;
+  if (!options_.perf_map_in_blocks) return;
+  const std::optional<bool> told = options_.perf_map_in_blocks(process);
+  // The images of a process that has ended can't be opened, and maps of other compilers have no blocks.
+  if (!told && (state.map_form_known || !state.is_dotnet || !state.process_alive)) return;
+  state.map_form_known |= told.has_value();
+  // A .NET runtime that can't be looked at may be of any version. An old name for new code would be wrong.
+  const bool in_blocks = told.value_or(true);
+  if (in_blocks != state.perf_map.in_blocks()) BeginPerfMapAnew(state, in_blocks);
 }
 
 void JitMethods::PollPerfMap(const Process& process, ProcessState& state, MonotonicTime now) {
@@ -376,7 +346,7 @@ std::optional<FrameId> JitMethods::NameOf(ProcessState& state, const Found& foun
   ++counters_.names_read;
   MethodName name = ParseRuntimeName(*text);
   Frame frame;
-  frame.kind = IsPrecompiledTier(name.tier) ? FrameKind::kR2r : FrameKind::kJit;
+  frame.kind = tier::IsPrecompiled(name.tier) ? FrameKind::kR2r : FrameKind::kJit;
   frame.source = found.source;
   frame.text = options_.names == NameStyle::kRaw ? *text : FrameText(name, options_.names);
   frame.symbol = MethodSymbol(name);

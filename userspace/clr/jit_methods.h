@@ -39,8 +39,8 @@ struct JitMethodsOptions {
   NameStyle names = NameStyle::kShort;
   // Whether somebody has just seen to it that a process writes a perf map; may be empty.
   std::function<bool(ProcessKey)> perf_map_promised = nullptr;
-  // Whether the runtime of a process writes its perf map in blocks; may be empty.
-  std::function<bool(const Process&)> perf_map_in_blocks = nullptr;
+  // Whether the runtime of a process writes its perf map in blocks; may be empty. nullopt: no runtime can be looked at.
+  std::function<std::optional<bool>(const Process&)> perf_map_in_blocks = nullptr;
   size_t poll_budget_bytes = 4 << 20;  // per process, file and Poll
   ReadMemory read_memory = ReadTargetMemory;
 };
@@ -110,6 +110,7 @@ class JitMethods : public FrameSource, public PolledSource, public NamePromiser 
   void PollJitdump(const Process& process, ProcessState& state, MonotonicTime now);
   // Goes through all mappings, so it is asked when files are looked for, not at every iteration.
   void ChoosePerfMapForm(const Process& process, ProcessState& state);
+  void BeginPerfMapAnew(ProcessState& state, bool in_blocks);
   void PollPerfMap(const Process& process, ProcessState& state, MonotonicTime now);
   // As messages call the process that files are of, and as notices tell processes apart.
   struct FileOwner {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "formats/pe/bundle_content.h"
+#include "formats/proc/maps_text.h"
 #include "os/path_text.h"
 
 namespace clrsampler {
@@ -32,7 +33,7 @@ std::optional<OpenedAssembly> R2rAssemblies::Open(absl::string_view simple_name)
   if (file_.path.empty()) return std::nullopt;
   if (std::optional<OpenedAssembly> beside = OpenPath(absl::StrCat(FolderOf(file_.path), file_name))) return beside;
   for (const Mapping& mapping : process_.mappings.all()) {
-    const absl::string_view name = FileNameOf(mapping.path);
+    const absl::string_view name = FileNameOf(WithoutDeletedMark(mapping.path));
     if (name != file_name && name != "System.Private.CoreLib.dll") continue;
     if (std::optional<OpenedAssembly> other = OpenPath(absl::StrCat(FolderOf(mapping.path), file_name))) return other;
   }

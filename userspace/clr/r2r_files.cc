@@ -98,7 +98,8 @@ std::optional<R2rFiles::Place> R2rFiles::FindInFile(const FrameQuery& query) {
 }
 
 std::optional<R2rFiles::Place> R2rFiles::FindInMemory(const FrameQuery& query) {
-  const std::optional<R2rMemoryImages::Place> found = memory_.Find(query.process, *query.mapping, query.lookup_address);
+  const std::optional<R2rMemoryImages::Place> found =
+      memory_.Find(query.process, *query.mapping, query.lookup_address, query.time);
   if (!found) return std::nullopt;
   const uint64_t rva = query.lookup_address - found->base;
   if (query.lookup_address < found->base || rva >= found->image->memory.bytes().size()) return std::nullopt;

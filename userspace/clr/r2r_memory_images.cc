@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "formats/byte_reader.h"
-#include "formats/proc/maps_text.h"
 
 namespace clrsampler {
 namespace {
@@ -48,7 +47,7 @@ bool SameContent(const MemoryImage& a, const MemoryImage& b) {
 }  // namespace
 
 std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& process, const Mapping& mapping,
-                                                            uint64_t address) {
+                                                            uint64_t address, MonotonicTime now) {
   main_loop_.Check();
   if (!options_.read_memory || !IsAnonymous(mapping.path, mapping.inode)) return std::nullopt;
   ProcessState& known = states_.Of(process);
@@ -68,6 +67,14 @@ std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& proce
       return entry.place;
     }
   }
+  if (maps_.process != process.key || maps_.generation != generation) {
+    if (!MayReadMaps(known, now)) {
+      ++counters_.maps_postponed;
+      known.mappings.erase(it);  // asked again by the next sample in it
+      return std::nullopt;
+    }
+    ReadMaps(process, known);
+  }
   entry = Known{mapping.end, generation, {}};
   const std::optional<uint64_t> base = FindBase(process, mapping, address);
   if (!base) return std::nullopt;
@@ -77,11 +84,28 @@ std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& proce
   return entry.place;
 }
 
-std::optional<uint64_t> R2rMemoryImages::FindBase(const Process& process, const Mapping& mapping, uint64_t address) {
+bool R2rMemoryImages::MayReadMaps(ProcessState& state, MonotonicTime now) {
+  if (now > state.counted) {
+    // Beyond this time all of it has come back.
+    constexpr uint64_t kAllNs = 2 * kMostMapsLines / kMapsLinesPerSecond * kSecondNs;
+    const uint64_t passed_ns = std::min(kAllNs, now.ns - std::min(state.counted, now).ns);
+    state.lines_left += static_cast<int64_t>(passed_ns * kMapsLinesPerSecond / kSecondNs);
+    state.lines_left = std::min(state.lines_left, kMostMapsLines);
+    state.counted = now;
+  }
+  return state.lines_left > 0;
+}
+
+void R2rMemoryImages::ReadMaps(const Process& process, ProcessState& state) {
   const absl::StatusOr<std::string> text = process.files.ReadProc("maps", kMaxMapsBytes);
   ++counters_.maps_read;
-  if (!text.ok()) return std::nullopt;
-  const std::vector<MapsLine> lines = ParseMaps(*text).lines;
+  maps_ = MapsText{process.key, process.mappings.generation(), {}};
+  if (text.ok()) maps_.lines = ParseMaps(*text).lines;
+  state.lines_left -= static_cast<int64_t>(maps_.lines.size());
+}
+
+std::optional<uint64_t> R2rMemoryImages::FindBase(const Process& process, const Mapping& mapping, uint64_t address) {
+  const std::vector<MapsLine>& lines = maps_.lines;
   const auto after = std::upper_bound(lines.begin(), lines.end(), address,
                                       [](uint64_t a, const MapsLine& line) { return a < line.start; });
   size_t i = static_cast<size_t>(after - lines.begin());

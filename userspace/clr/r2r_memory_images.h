@@ -19,6 +19,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "formats/pe/loaded_image.h"
+#include "formats/proc/maps_text.h"
+#include "os/clock.h"
 #include "os/sparse_memory.h"
 #include "process/per_process.h"
 #include "process/process.h"
@@ -37,7 +39,8 @@ struct MemoryImage {
 
 struct R2rMemoryOptions {
   ReadMemory read_memory;
-  // A composite image of the whole framework has 60 MB, of which 12 MB are copied.
+  // A composite image of the whole framework has 60 MB, of which 12 MB are copied. With .NET 11 it is some
+  // more: the table of debug information, too.
   uint64_t max_image_bytes = uint64_t{1} << 30;
   uint64_t max_copied_bytes = 64 << 20;
   // The bytes of all images that are in use. A target that makes up image after image gets no more names; nothing else
@@ -52,6 +55,7 @@ struct R2rMemoryCounters {
   uint64_t images_failed = 0;  // a header was there, but its tables could not be copied, or there is no room for them
   uint64_t bytes_copied = 0;
   uint64_t maps_read = 0;
+  uint64_t maps_postponed = 0;  // too many lines of this process were read a short time ago
 };
 
 // Main loop only.
@@ -64,8 +68,15 @@ class R2rMemoryImages {
     uint64_t base = 0;  // address of RVA 0
   };
 
-  // The image that holds the address, which lies in `mapping`. nullopt: none, or it can't be read.
-  std::optional<Place> Find(const Process& process, const Mapping& mapping, uint64_t address);
+  // The image that holds the address, which lies in `mapping`. nullopt: none, or it can't be read, or it is too early
+  // to look again. `now` grows: the time of the sample.
+  std::optional<Place> Find(const Process& process, const Mapping& mapping, uint64_t address, MonotonicTime now);
+
+  // A process that keeps making mappings pays for itself. A line of maps takes half a microsecond, so this many a
+  // second are a quarter of a percent of a CPU. Unused ones are kept, up to the second number. So a program of 200
+  // images and 600 mappings starts without a wait.
+  static constexpr int64_t kMapsLinesPerSecond = 5'000;
+  static constexpr int64_t kMostMapsLines = 128 << 10;
 
   // Memory of the process as it is now.
   bool Read(uint32_t tgid, uint64_t address, std::span<std::byte> into) const {
@@ -83,8 +94,18 @@ class R2rMemoryImages {
   struct ProcessState {
     uint32_t exec_count = 0;
     absl::flat_hash_map<uint64_t, Known> mappings;  // by start
+    // As of `counted`. It falls below zero by what the last text had too much: how long that is, is known afterwards.
+    int64_t lines_left = kMostMapsLines;
+    MonotonicTime counted = MonotonicTime::Min();
+  };
+  struct MapsText {  // the last one that was read, for all frames of a sample
+    ProcessKey process;
+    uint64_t generation = 0;  // of the mappings, as of the reading
+    std::vector<MapsLine> lines;
   };
 
+  bool MayReadMaps(ProcessState& state, MonotonicTime now);
+  void ReadMaps(const Process& process, ProcessState& state);
   std::optional<uint64_t> FindBase(const Process& process, const Mapping& mapping, uint64_t address);
   bool IsBase(const Process& process, uint64_t base, uint64_t address);
   std::shared_ptr<const MemoryImage> Copy(const Process& process, uint64_t base);
@@ -94,6 +115,7 @@ class R2rMemoryImages {
   R2rMemoryOptions options_;
   R2rMemoryCounters counters_;
   PerProcess<ProcessState> states_;
+  MapsText maps_;
   absl::flat_hash_map<uint64_t, std::vector<std::weak_ptr<const MemoryImage>>> by_hash_;
   size_t purge_at_ = 64;  // hashes at which those that nobody uses any more are removed
   [[no_unique_address]] ThreadChecker main_loop_;

@@ -112,10 +112,11 @@ bool HasDefect(RuntimeVersion version, DefectKind kind) {
   return std::ranges::any_of(DefectsOf(version), [kind](const RuntimeDefect* one) { return one->kind == kind; });
 }
 
-bool IsNewerThanKnown(RuntimeVersion version) { return version.major > kNewestKnownMajor; }
+bool MayBeNewerThanKnown(RuntimeVersion version) { return !version.known() || version.major > kNewestKnownMajor; }
 
 bool WritesPerfMapInBlocks(RuntimeVersion version) {
-  const RuntimeGeneration* generation = RuntimeGenerationOf(std::min(version.major, kNewestKnownMajor));
+  const uint16_t major = MayBeNewerThanKnown(version) ? kNewestKnownMajor : version.major;
+  const RuntimeGeneration* generation = RuntimeGenerationOf(major);
   return generation != nullptr && generation->perf_map_in_blocks;
 }
 

@@ -60,10 +60,11 @@ struct RuntimeDefect {
 std::vector<const RuntimeDefect*> DefectsOf(RuntimeVersion version);
 bool HasDefect(RuntimeVersion version, DefectKind kind);
 
-// Nothing is known of it, neither its structures nor its precompiled images.
-bool IsNewerThanKnown(RuntimeVersion version);
+// Nothing is known of it, neither its structures nor its precompiled images: it is newer than all known ones, or it
+// does not say its version, as a private build may not.
+bool MayBeNewerThanKnown(RuntimeVersion version);
 
-// RuntimeGeneration::perf_map_in_blocks; a version that is newer than all known ones is taken for the newest.
+// RuntimeGeneration::perf_map_in_blocks; a version that may be newer than all known ones is taken for the newest.
 bool WritesPerfMapInBlocks(RuntimeVersion version);
 
 }  // namespace clrsampler

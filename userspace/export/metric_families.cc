@@ -41,6 +41,8 @@ constexpr MetricFamilyRow kRows[] = {
      "Samples that the CPU time of the processes should have given."},
     {kSamplesTaken, kCounter, "clrsampler_samples_taken_total", "", "Samples that came from the kernel."},
     {kSamplesWritten, kCounter, "clrsampler_samples_written_total", "", "Samples that are in windows."},
+    {kSamplesSetAside, kCounter, "clrsampler_samples_set_aside_total", "",
+     "Samples of processes that are not selected."},
     {kSamplesLost, kCounter, "clrsampler_samples_lost_total", "reason", "Samples that were lost, by the reason."},
     {kRuntimeEventsLost, kCounter, "clrsampler_runtime_events_lost_total", "source",
      "Events of runtimes that were lost, or left out by a limit."},

@@ -27,6 +27,7 @@ enum class MetricId : uint8_t {
   kSamplesExpected,
   kSamplesTaken,
   kSamplesWritten,
+  kSamplesSetAside,
   kSamplesLost,
   kRuntimeEventsLost,
   kWaits,

@@ -207,7 +207,7 @@ class PrometheusMetrics : public Metrics {
     for (int share = 0; share < kCpuShareCount; ++share) {
       families_.Add(MetricId::kHostCpu, {{"share", std::string(CpuShareText(static_cast<CpuShare>(share)))}}, 0);
     }
-    for (const char* reason : {"ring_full", "queue_full", "no_scratch", "damaged_record"}) {
+    for (const char* reason : {"ring_full", "queue_full", "no_scratch", "damaged_record", "window"}) {
       families_.Add(MetricId::kSamplesLost, {{"reason", losses_.Bounded(reason)}}, 0);
     }
     for (const char* source : {"ring", "limit"}) {
@@ -387,6 +387,7 @@ class PrometheusMetrics : public Metrics {
     add(MetricId::kSamplesExpected, {}, account.samples_expected);
     add(MetricId::kSamplesTaken, {}, account.samples_taken);
     add(MetricId::kSamplesWritten, {}, account.samples_written);
+    add(MetricId::kSamplesSetAside, {}, account.samples_set_aside);
     for (const auto& [reason, count] : account.lost) {
       add(MetricId::kSamplesLost, {{"reason", losses_.Bounded(reason)}}, count);
     }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "output/otlp_request.h"
+#include "profile/window_owners.h"
 
 namespace clrsampler {
 namespace {
@@ -31,8 +33,15 @@ class WindowEncoder {
       : models_{&window.cpu, &window.waits, &window.suspend_delay, &window.allocations},
         creator_(window.cpu.meta.creator),
         most_bytes_(most_bytes) {
-    for (const WindowProcess& process : window.processes) of_pid_[process.pid] = Number(ResourceOf(process, by, host));
-    for (size_t model = 0; model < models_.size(); ++model) AddRows(model, host);
+    std::vector<uint32_t> of_process;
+    for (const WindowProcess& process : window.processes) of_process.push_back(Number(ResourceOf(process, by, host)));
+    const WindowOwners owners(window);
+    for (size_t model = 0; model < models_.size(); ++model) {
+      AddRows(model, [&](const ModelThread& thread) {
+        const std::optional<size_t> owner = owners.Of(*models_[model], thread);
+        return owner ? of_process[*owner] : Number(ResourceOf(AsProcess(*models_[model], thread), by, host));
+      });
+    }
     // Rows that belong together stay together where a window needs several requests.
     std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.resource < b.resource; });
   }
@@ -73,21 +82,10 @@ class WindowEncoder {
     return found->second;
   }
 
-  void AddRows(size_t number, const std::string& host) {
+  void AddRows(size_t number, absl::FunctionRef<uint32_t(const ModelThread&)> resource_of) {
     const ProfileModel& model = *models_[number];
     std::vector<uint32_t> of_thread;
-    for (const ModelThread& thread : model.threads) {
-      const auto found = of_pid_.find(thread.pid);
-      if (found != of_pid_.end()) {
-        of_thread.push_back(found->second);
-        continue;
-      }
-      OtlpResource resource;
-      resource.service = resource.executable = std::string(model.text(thread.comm));
-      resource.container_id = std::string(model.text(thread.container_id));
-      resource.host = host;
-      of_thread.push_back(Number(std::move(resource)));
-    }
+    for (const ModelThread& thread : model.threads) of_thread.push_back(resource_of(thread));
     for (size_t row = 0; row < model.samples.size(); ++row) {
       rows_.push_back(
           {static_cast<uint32_t>(number), static_cast<uint32_t>(row), of_thread[model.samples.thread[row]]});
@@ -135,7 +133,6 @@ class WindowEncoder {
   const size_t most_bytes_;
   std::map<OtlpResource, uint32_t> numbers_;  // whose keys stay where they are
   std::vector<const OtlpResource*> resources_;
-  absl::flat_hash_map<uint32_t, uint32_t> of_pid_;
   std::vector<Row> rows_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,6 +17,7 @@
 #include "formats/names/utf8.h"
 #include "output/pprof.h"
 #include "profile/model_copier.h"
+#include "profile/window_owners.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -91,16 +93,17 @@ absl::StatusOr<std::string> Encode(const Window& window, const ProfileModel& pro
   return bytes;
 }
 
-// The name under which each process of a window is pushed.
+// The name under which each thread of a window is pushed: that of its process.
 class Services {
  public:
+  // The window and the labels are borrowed.
   Services(const Window& window, PushBy by, size_t most, const std::map<std::string, std::string>& labels)
-      : other_(NameOf(kOther, labels)) {
+      : by_(by), labels_(labels), owners_(window), other_(NameOf(kOther, labels)) {
     absl::flat_hash_map<std::string, uint64_t> cpu_ns;
     for (const WindowProcess& process : window.processes) {
       const std::string name = NameOf(process, by, labels);
       cpu_ns[name] += process.total_cpu_ns();
-      name_of_pid_[process.pid] = name;
+      names_.push_back(name);
     }
     std::vector<std::pair<uint64_t, std::string>> ranked;
     for (const auto& [name, ns] : cpu_ns) ranked.emplace_back(std::numeric_limits<uint64_t>::max() - ns, name);
@@ -109,14 +112,18 @@ class Services {
     for (auto& [rank, name] : ranked) own_.insert(std::move(name));
   }
 
-  const std::string& Of(uint32_t pid) const {
-    const auto found = name_of_pid_.find(pid);
-    return found != name_of_pid_.end() && own_.contains(found->second) ? found->second : other_;
+  std::string Of(const ProfileModel& model, const ModelThread& thread) const {
+    const std::optional<size_t> owner = owners_.Of(model, thread);
+    const std::string name = owner ? names_[*owner] : NameOf(AsProcess(model, thread), by_, labels_);
+    return own_.contains(name) ? name : other_;
   }
 
  private:
+  const PushBy by_;
+  const std::map<std::string, std::string>& labels_;
+  const WindowOwners owners_;
   const std::string other_;
-  absl::flat_hash_map<uint32_t, std::string> name_of_pid_;
+  std::vector<std::string> names_;  // of each of the window's processes
   absl::flat_hash_set<std::string> own_;
 };
 
@@ -124,10 +131,11 @@ class Services {
 absl::Status AddRequests(const Window& window, const ProfileModel& profile, const Services& services,
                          std::vector<PushRequest>& requests) {
   std::map<std::string, std::vector<size_t>> rows;
-  for (size_t row = 0; row < profile.samples.size(); ++row) {
-    rows[services.Of(profile.threads[profile.samples.thread[row]].pid)].push_back(row);
-  }
+  std::vector<std::vector<size_t>*> of_thread;
+  for (const ModelThread& thread : profile.threads) of_thread.push_back(&rows[services.Of(profile, thread)]);
+  for (size_t row = 0; row < profile.samples.size(); ++row) of_thread[profile.samples.thread[row]]->push_back(row);
   for (const auto& [name, own_rows] : rows) {
+    if (own_rows.empty()) continue;
     ASSIGN_OR_RETURN(std::string bytes, Encode(window, profile, own_rows));
     requests.push_back({name, profile.meta.view, window.begin_unix_ns, window.end_unix_ns, std::move(bytes)});
   }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "export/window_profile.h"
+#include "profile/window_owners.h"
 #include "status/status.h"
+#include "store/history_lists.h"
 #include "store/lane_builder.h"
 #include "store/lane_nodes.h"
 
@@ -75,23 +78,51 @@ void AddSeries(TimelineSeries& sum, const TimelineSeries& more) {
   sum.dotnet |= more.dotnet;
 }
 
+struct RankedSeries {
+  TimelineSeries series;
+  uint64_t cpu_ns = 0, other_ns = 0;  // as the store ranks them
+};
 // By name, pid and start of a process, or by container.
-using SeriesByKey = std::map<std::tuple<std::string, uint32_t, uint64_t>, TimelineSeries>;
+using SeriesByKey = std::map<std::tuple<std::string, uint32_t, uint64_t>, RankedSeries>;
 
-TimelineSeries& SeriesOf(const WindowProcess& process, TimelineBy by, size_t steps, SeriesByKey& series) {
+RankedSeries& SeriesOf(const WindowProcess& process, TimelineBy by, size_t steps, SeriesByKey& series) {
   const bool own = by == TimelineBy::kProcess;
-  TimelineSeries& one = series[own ? std::tuple(process.comm, process.pid, process.started_boot_ns)
-                                   : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
+  RankedSeries& ranked = series[own ? std::tuple(process.comm, process.pid, process.started_boot_ns)
+                                    : std::tuple(process.container, uint32_t{0}, uint64_t{0})];
+  TimelineSeries& one = ranked.series;
   one.label = own ? process.comm : process.container;
   one.container = process.container;
   one.pid = own ? process.pid : 0;
   one.dotnet |= !process.runtime.empty();
   Resize(one, steps);
-  return one;
+  return ranked;
 }
 
-void AddProcess(const WindowProcess& process, TimelineSeries& one, size_t step) {
-  one.cores[step] += static_cast<double>(process.total_cpu_ns());
+// The CPU time of each of the window's processes, or of its threads that are meant.
+std::vector<uint64_t> CpuTimes(const Window& window, const HistorySelection& selection) {
+  std::vector<uint64_t> cpu_ns(window.processes.size(), 0);
+  if (!selection.thread) {
+    for (size_t i = 0; i < cpu_ns.size(); ++i) cpu_ns[i] = window.processes[i].total_cpu_ns();
+    return cpu_ns;
+  }
+  const WindowOwners owners(window);
+  const std::vector<bool> threads = SelectedThreads(window, window.cpu, selection);
+  std::vector<std::optional<size_t>> owner(threads.size());
+  for (size_t i = 0; i < threads.size(); ++i) {
+    if (threads[i]) owner[i] = owners.Of(window.cpu, window.cpu.threads[i]);
+  }
+  for (size_t row = 0; row < window.cpu.samples.size(); ++row) {
+    const std::optional<size_t> process = owner[window.cpu.samples.thread[row]];
+    if (process) cpu_ns[*process] += window.cpu.samples.weight_of(row);
+  }
+  return cpu_ns;
+}
+
+void AddProcess(const WindowProcess& process, uint64_t cpu_ns, RankedSeries& ranked, size_t step) {
+  ranked.cpu_ns += cpu_ns;
+  ranked.other_ns += process.pause_ns + process.compile_ns + WaitedForThreadsNs(process.waits);
+  TimelineSeries& one = ranked.series;
+  one.cores[step] += static_cast<double>(cpu_ns);
   one.pause_ns[step] += process.pause_ns;
   one.suspend_ns[step] += process.suspend_ns;
   one.compile_ns[step] += process.compile_ns;
@@ -99,28 +130,25 @@ void AddProcess(const WindowProcess& process, TimelineSeries& one, size_t step) 
   one.wait_ns[step] += process.waits.waited_ns();
 }
 
-// The entries with most CPU time come first. Those behind the first `most` become one.
+// The series with most CPU time come first, at most `most`. If there are more, the last one is of all others. Those in
+// which nothing happened are left out.
 std::vector<TimelineSeries> LargestSeries(SeriesByKey&& series, size_t most, size_t steps) {
-  std::vector<std::pair<double, TimelineSeries>> ranked;
+  std::vector<RankedSeries> ranked;
   for (auto& [key, one] : series) {
-    double total = 0;
-    for (const double ns : one.cores) total += ns;
-    ranked.emplace_back(total, std::move(one));
+    if (one.cpu_ns + one.other_ns > 0) ranked.push_back(std::move(one));
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const RankedSeries& a, const RankedSeries& b) {
+    return std::pair(a.cpu_ns, a.other_ns) > std::pair(b.cpu_ns, b.other_ns);
+  });
+  most = std::max<size_t>(most, 1);
+  const size_t named = ranked.size() <= most ? ranked.size() : most - 1;
   std::vector<TimelineSeries> largest;
-  for (auto& [total, one] : ranked) {
-    if (largest.size() < most) {
-      largest.push_back(std::move(one));
-      continue;
-    }
-    if (largest.size() == most) {
-      largest.emplace_back();
-      largest.back().label = std::string(kOthers);
-      Resize(largest.back(), steps);
-    }
-    AddSeries(largest.back(), one);
-  }
+  for (size_t i = 0; i < named; ++i) largest.push_back(std::move(ranked[i].series));
+  if (named == ranked.size()) return largest;
+  TimelineSeries& others = largest.emplace_back();
+  others.label = std::string(kOthers);
+  Resize(others, steps);
+  for (size_t i = named; i < ranked.size(); ++i) AddSeries(others, ranked[i].series);
   return largest;
 }
 
@@ -136,6 +164,7 @@ void AddLaneTimes(const Window& window, const ProfileModel& model, const std::st
                   std::vector<LaneTime>& times) {
   const LaneNodes nodes(
       model.nodes, model.frames, [&](StringIndex index) { return model.text(index); }, method);
+  const WindowOwners owners(window);
   std::map<std::pair<ThreadIndex, LaneCategory>, uint64_t> sums;
   for (size_t i = 0; i < model.samples.size(); ++i) {
     const ModelSample sample = model.samples.at(i);
@@ -150,9 +179,8 @@ void AddLaneTimes(const Window& window, const ProfileModel& model, const std::st
                                 .comm = std::string(model.text(thread.comm)),
                                 .container = "",
                                 .name = std::string(model.text(thread.name))};
-    for (const WindowProcess& process : window.processes) {
-      if (process.pid == thread.pid) own.container = process.container;
-    }
+    if (const std::optional<size_t> owner = owners.Of(model, thread))
+      own.container = window.processes[*owner].container;
     times.push_back({builder.Thread(own, 0), state.second, window.begin_unix_ns, window.end_unix_ns, ns});
   }
 }
@@ -198,13 +226,15 @@ class RecentHistory : public History {
       const size_t step = steps.Of(*window);
       timeline.covered[step] = true;
       known_ns[step] += window->end_unix_ns - window->begin_unix_ns;
-      for (const WindowProcess& process : window->processes) {
+      const std::vector<uint64_t> cpu_ns = CpuTimes(*window, selection);
+      for (size_t i = 0; i < window->processes.size(); ++i) {
+        const WindowProcess& process = window->processes[i];
         if (!Selects(selection, process)) continue;
         if (process.waits != WaitTimes()) {
           timeline.states.resize(steps.count());
           AddTimes(timeline.states[step], process.waits);
         }
-        AddProcess(process, SeriesOf(process, by, steps.count(), series), step);
+        AddProcess(process, cpu_ns[i], SeriesOf(process, by, steps.count(), series), step);
       }
     }
     timeline.series = LargestSeries(std::move(series), max_series, steps.count());
@@ -266,6 +296,7 @@ class RecentHistory : public History {
   }
 
   absl::StatusOr<HistoryMethods> Methods(const HistorySelection& selection, size_t limit) override {
+    RETURN_IF_ERROR(CheckMethodSelection(selection));
     HistoryMethods methods;
     std::map<std::tuple<uint32_t, std::string, std::string, std::string>, HistoryMethod> by_name;
     for (const SharedWindow& window : In(selection)) {
@@ -344,10 +375,6 @@ class RecentHistory : public History {
       }
     }
     return windows;
-  }
-
-  static bool SelectsThread(const HistorySelection& selection, uint32_t tid, const std::string& name) {
-    return !selection.thread || *selection.thread == name || *selection.thread == std::to_string(tid);
   }
 
   RecentWindows& windows_;

@@ -1,13 +1,14 @@
 #include "export/window_profile.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "profile/model_copier.h"
+#include "profile/window_owners.h"
 #include "profile/window_part.h"
 
 namespace clrsampler {
@@ -31,27 +32,6 @@ const ProfileModel& ModelOf(const Window& window, WindowPart part) {
   return window.cpu;
 }
 
-// For each thread of the model whether it is selected.
-std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& model, const HistorySelection& selection) {
-  std::vector<bool> selected(model.threads.size(), true);
-  if (selection.pid || selection.comm || selection.container) {
-    absl::flat_hash_set<uint32_t> pids;
-    for (const WindowProcess& process : window.processes) {
-      if (Selects(selection, process)) pids.insert(process.pid);
-    }
-    for (size_t i = 0; i < selected.size(); ++i) selected[i] = pids.contains(model.threads[i].pid);
-  }
-  if (!selection.thread) return selected;
-  uint32_t tid = 0;
-  const bool number = absl::SimpleAtoi(*selection.thread, &tid);
-  for (size_t i = 0; i < selected.size(); ++i) {
-    const ModelThread& thread = model.threads[i];
-    const bool named = model.text(thread.name) == *selection.thread;
-    selected[i] = selected[i] && (named || (number && thread.tid == tid));
-  }
-  return selected;
-}
-
 }  // namespace
 
 bool Selects(const HistorySelection& selection, const WindowProcess& process) {
@@ -61,6 +41,23 @@ bool Selects(const HistorySelection& selection, const WindowProcess& process) {
   const std::string& wanted = *selection.container;
   return wanted == process.container ||
          (wanted.size() >= kShortestContainerId && absl::StartsWith(process.container_id, wanted));
+}
+
+bool SelectsThread(const HistorySelection& selection, uint32_t tid, absl::string_view name) {
+  if (!selection.thread || *selection.thread == name) return true;
+  uint32_t number = 0;
+  return absl::SimpleAtoi(*selection.thread, &number) && number == tid;
+}
+
+std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& model, const HistorySelection& selection) {
+  const WindowOwners owners(window);
+  std::vector<bool> selected;
+  for (const ModelThread& thread : model.threads) {
+    const std::optional<size_t> owner = owners.Of(model, thread);
+    selected.push_back(Selects(selection, owner ? window.processes[*owner] : AsProcess(model, thread)) &&
+                       SelectsThread(selection, thread.tid, model.text(thread.name)));
+  }
+  return selected;
 }
 
 WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times)
@@ -80,6 +77,8 @@ void WindowProfile::Add(const Window& window) {
   ProfileMeta& meta = builder_.meta();
   if (meta.host.empty()) meta.host = model.meta.host;
   if (meta.creator.empty()) meta.creator = model.meta.creator;
+  recorded_.push_back({std::max(window.begin_unix_ns, selection_.from_unix_ns) - selection_.from_unix_ns,
+                       std::min(window.end_unix_ns, selection_.to_unix_ns) - selection_.from_unix_ns});
   const std::vector<bool> threads = SelectedThreads(window, model, selection_);
   ModelCopier copier(model, builder_);
   for (size_t row = 0; row < model.samples.size(); ++row) {
@@ -114,6 +113,7 @@ absl::StatusOr<ProfileModel> WindowProfile::Build() && {
   for (const auto& [row, weight] : rows) {
     builder_.Add({kNoTime, std::get<0>(row), std::get<1>(row), std::get<2>(row), weight});
   }
+  builder_.meta().SetRecorded(std::move(recorded_));
   return std::move(builder_).Build();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,11 @@ namespace clrsampler {
 
 // Whether the process is meant; HistorySelection's times and thread are not looked at.
 bool Selects(const HistorySelection& selection, const WindowProcess& process);
+
+// Whether a thread of that id and name is meant.
+bool SelectsThread(const HistorySelection& selection, uint32_t tid, absl::string_view name);
+// For each thread of one of the window's profiles whether it is meant, and so is its process.
+std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& model, const HistorySelection& selection);
 
 class WindowProfile {
  public:
@@ -39,6 +45,7 @@ class WindowProfile {
   const bool keep_times_;
   ProfileModelBuilder builder_;
   absl::flat_hash_map<Row, uint64_t> weights_;
+  std::vector<TimeStretch> recorded_;  // the parts of the windows that were asked for
 };
 
 }  // namespace clrsampler

@@ -6,17 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "capture/load_error.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr int64_t kUsualMlockKb = 516;
-
-constexpr absl::string_view kSetcap =
-    "use sudo, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_syslog+ep "
-    "on "
-    "the program";
 
 void Add(Findings& findings, FindingLevel level, absl::string_view check, std::string what,
          absl::string_view fix = "") {
@@ -41,6 +37,12 @@ constexpr Capability kCapabilities[] = {
 
 bool Has(const HostFacts& facts, int capability) { return (facts.capabilities >> capability & 1) != 0; }
 
+// Whether names of kernel code come from /proc/kallsyms, which settings hide. A newer kernel is asked by a BPF program,
+// and answers whatever the settings say. Without the right to try nothing is known of it.
+bool ReadsKallsyms(const HostFacts& facts) {
+  return facts.features.load_error == 0 && !facts.features.Has(kFeatureSyscallProgram);
+}
+
 void CheckKernel(const HostFacts& facts, Findings& findings) {
   const bool known = facts.architecture == "x86_64" || facts.architecture == "aarch64";
   Add(findings, known ? FindingLevel::kPass : FindingLevel::kFail, "kernel",
@@ -53,6 +55,7 @@ void CheckCapabilities(const HostFacts& facts, Findings& findings) {
   for (const Capability& one : kCapabilities) {
     const bool admin_will_do = one.without.empty() || one.number == CAP_CHECKPOINT_RESTORE || one.number == CAP_SYSLOG;
     if (Has(facts, one.number) || (admin_will_do && Has(facts, CAP_SYS_ADMIN))) continue;
+    if (one.number == CAP_SYSLOG && !ReadsKallsyms(facts)) continue;
     missing.push_back(one.name);
     fails |= one.without.empty();
     if (!one.without.empty()) lost.push_back(one.without);
@@ -64,7 +67,8 @@ void CheckCapabilities(const HostFacts& facts, Findings& findings) {
   }
   std::string what = absl::StrCat("privileges: without ", absl::StrJoin(missing, ", "));
   if (!fails) absl::StrAppend(&what, ": ", absl::StrJoin(lost, "; "));
-  Add(findings, fails ? FindingLevel::kFail : FindingLevel::kWarn, "capabilities", std::move(what), kSetcap);
+  Add(findings, fails ? FindingLevel::kFail : FindingLevel::kWarn, "capabilities", std::move(what),
+      ReadsKallsyms(facts) ? absl::StrCat(kSetcapHint, "; before Linux 5.14 cap_syslog too") : kSetcapHint);
 }
 
 void CheckFeatures(const HostFacts& facts, Findings& findings) {
@@ -144,11 +148,14 @@ void CheckPerfSettings(const HostFacts& facts, Findings& findings) {
 }
 
 void CheckReading(const HostFacts& facts, Findings& findings) {
-  const bool hidden = facts.kptr_restrict.value_or(0) >= 2 || (facts.kptr_restrict == 1 && !Has(facts, CAP_SYSLOG));
+  const bool restricted = facts.kptr_restrict.value_or(0) >= 2 || (facts.kptr_restrict == 1 && !Has(facts, CAP_SYSLOG));
   if (facts.kptr_restrict.has_value()) {
+    const bool hidden = restricted && ReadsKallsyms(facts);
     Add(findings, hidden ? FindingLevel::kWarn : FindingLevel::kPass, "kptr_restrict",
         absl::StrCat("kernel.kptr_restrict is ", *facts.kptr_restrict,
-                     hidden ? ": kernel frames may have no names" : ""),
+                     hidden       ? ": kernel frames may have no names"
+                     : restricted ? ", which does not bind us"
+                                  : ""),
         hidden ? "sysctl kernel.kptr_restrict=0" : "");
   }
   if (facts.ptrace_scope.has_value()) {
@@ -158,7 +165,7 @@ void CheckReading(const HostFacts& facts, Findings& findings) {
         absl::StrCat("kernel.yama.ptrace_scope is ", *facts.ptrace_scope,
                      closed || bound ? ": memory of processes can't be read" : ""),
         closed  ? "boot with kernel.yama.ptrace_scope below 3, or start processes with DOTNET_PerfMapEnabled=3"
-        : bound ? kSetcap
+        : bound ? kSetcapHint
                 : "");
   }
   Add(findings, FindingLevel::kPass, "tracefs",

@@ -59,7 +59,7 @@ NamingOutlook OutlookOf(const ProcessFacts& facts) {
   }
   const bool memory = facts.memory.ok() || absl::IsUnavailable(facts.memory);  // what has only begun is tried again
   // Its precompiled images are as new as its structures.
-  const bool images = runtime.precompiled && !IsNewerThanKnown(runtime.version);
+  const bool images = runtime.precompiled && !MayBeNewerThanKnown(runtime.version);
   if (memory) outlook.sources.emplace_back("memory");
   if (facts.jitdump.live) outlook.sources.emplace_back("jitdump");
   if (facts.perf_map.live) outlook.sources.emplace_back(facts.perf_map_is_ours ? "perf-map(clrsampler)" : "perf-map");

@@ -129,12 +129,15 @@ void CheckSocket(const ProcessFacts& facts, Findings& findings) {
                absl::StrCat("diagnostics socket: switched off by DOTNET_EnableDiagnostics",
                             environment.enable_diagnostics == 0u ? "" : "_IPC", "=0"),
                kFix);
-  } else if (facts.socket_exists) {
+  } else if (facts.socket.ok()) {
     AddFinding(findings, FindingLevel::kPass, "diagnostics_socket",
                absl::StrCat("diagnostics socket: ", facts.socket_path));
   } else {
     AddFinding(findings, FindingLevel::kWarn, "diagnostics_socket",
-               absl::StrCat("diagnostics socket: none at ", facts.socket_path), kFix);
+               absl::StrCat("diagnostics socket: ", absl::IsNotFound(facts.socket)
+                                                        ? absl::StrCat("none at ", facts.socket_path)
+                                                        : std::string(facts.socket.message())),
+               kFix);
   }
 }
 

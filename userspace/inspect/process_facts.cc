@@ -77,6 +77,10 @@ DirectoryFacts ReadDirectory(const TargetFiles& files, const std::string& path, 
   facts.status = directory.status();
   if (!directory.ok()) return facts;
   facts.writable = MayWrite(directory->status, uid);
+  if (directory->may_wait) {
+    facts.status = absl::UnavailableError("it lies on a file system that may not answer");
+    return facts;
+  }
   struct statvfs file_system {};
   if (fstatvfs(directory->fd.get(), &file_system) != 0) {
     facts.status = ErrnoError(errno, path);
@@ -125,12 +129,9 @@ void ReadSocket(const std::string& directory, const Process& process, ProcessFac
   facts.age_seconds = std::max(
       0.0, static_cast<double>(now.tv_sec) - static_cast<double>(stat_text->start_ticks) / static_cast<double>(hertz));
   const int64_t key = static_cast<int64_t>(stat_text->start_ticks) + BootTimeOffsetTicks(directory, hertz);
-  const std::string name = absl::StrCat("dotnet-diagnostic-", facts.namespace_pid, "-", key, "-socket");
-  facts.socket_path = absl::StrCat(facts.environment.temporary_directory, "/", name);
-  const auto folder = process.files.OpenDirectory(facts.environment.temporary_directory);
-  struct stat status {};
-  facts.socket_exists = folder.ok() && fstatat(folder->fd.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                        S_ISSOCK(status.st_mode);
+  facts.socket_path = absl::StrCat(facts.environment.temporary_directory, "/dotnet-diagnostic-", facts.namespace_pid,
+                                   "-", key, "-socket");
+  facts.socket = process.files.LocateSocket(facts.socket_path).status();
 }
 
 bool HasSymbols(const Process& process, const Mapping& mapping, ImageFiles& images) {

@@ -97,7 +97,7 @@ struct ProcessFacts {
   bool perf_map_is_ours = false;  // a clrsampler that runs has switched it on: --enable-perf-map
   NameFileFacts jitdump;
   std::string socket_path;  // where the diagnostics socket has to be
-  bool socket_exists = false;
+  absl::Status socket = absl::NotFoundError("not looked for");
   absl::Status memory;                // of a .NET process: MemoryMethods::Try
   bool has_symbols = false;           // the image with the runtime has a symbol table, or a debug file that was found
   std::optional<UnwindFacts> unwind;  // nullopt: not looked at

@@ -22,6 +22,10 @@ constexpr int kInvalidRequest = -32600;
 constexpr int kMethodNotFound = -32601;
 constexpr int kInvalidParams = -32602;
 
+// Far above what tools and the protocol need. Copies of nlohmann::json and its text are made by recursion, which a
+// message of a megabyte of brackets would drive out of the stack.
+constexpr int kMaxNesting = 64;
+
 constexpr char kInstructions[] =
     "clrsampler profiles .NET programs on Linux. Begin with `report`: coverage says how much its numbers rest on. "
     "`top`, `callers` and `lines` follow a method, `waits` and `pauses` say why threads do not run, and `diff` says "
@@ -60,6 +64,31 @@ std::string FaultOf(const Json& schema, const Json& value, const std::string& na
     if (!fault.empty()) return fault;
   }
   return "";
+}
+
+// The message need not be JSON.
+bool NestsTooDeep(absl::string_view message) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < message.size(); ++i) {
+    const char c = message[i];
+    if (in_text) {
+      if (c == '\\') ++i;
+      if (c == '"') in_text = false;
+      continue;
+    }
+    if (c == '"') in_text = true;
+    if (c == ']' || c == '}') --depth;
+    if ((c == '[' || c == '{') && ++depth > kMaxNesting) return true;
+  }
+  return false;
+}
+
+// The member, or an empty object. A copy would be as large as the message.
+const Json& MemberOf(const Json& object, const char* key) {
+  static const Json kNone = Json::object();
+  const auto found = object.find(key);
+  return found == object.end() ? kNone : *found;
 }
 
 Json Result(const std::string& text, bool is_error) {
@@ -101,7 +130,7 @@ Json McpServer::CallTool(const Json& params) {
   const auto tool =
       std::find_if(tools_.begin(), tools_.end(), [&](const Json& one) { return TextOf(one, "name") == name; });
   if (tool == tools_.end()) return Error(kInvalidParams, absl::StrCat("there is no tool ", name));
-  const Json arguments = params.contains("arguments") ? params["arguments"] : Json::object();
+  const Json& arguments = MemberOf(params, "arguments");
   if (const std::string fault = FaultOfArguments((*tool)["inputSchema"], arguments); !fault.empty()) {
     return Error(kInvalidParams, absl::StrCat("tool ", name, ": ", fault));
   }
@@ -129,7 +158,7 @@ Json McpServer::HandleOne(const Json& message) {
     error.update({{"jsonrpc", "2.0"}, {"id", nullptr}});
     return error;
   }
-  const Json params = message.contains("params") ? message["params"] : Json::object();
+  const Json& params = MemberOf(message, "params");
   Json answer;
   if (method == "initialize") {
     answer = Initialize(params);
@@ -154,10 +183,11 @@ Json McpServer::HandleOne(const Json& message) {
 std::string McpServer::Handle(absl::string_view message) {
   if (absl::StripAsciiWhitespace(message).empty()) return "";
   Json answer;
-  const Json parsed =
-      message.size() > kMaxMcpMessageBytes ? Json(Json::value_t::discarded) : Json::parse(message, nullptr, false);
+  const Json parsed = message.size() > kMaxMcpMessageBytes || NestsTooDeep(message)
+                          ? Json(Json::value_t::discarded)
+                          : Json::parse(message, nullptr, false);
   if (parsed.is_discarded()) {
-    answer = Error(kParseError, "this is no JSON, or too long");
+    answer = Error(kParseError, "this is no JSON, or too long, or nested too deeply");
     answer.update({{"jsonrpc", "2.0"}, {"id", nullptr}});
   } else if (parsed.is_array() && !parsed.empty()) {  // version 2025-03-26 has them
     answer = Json::array();

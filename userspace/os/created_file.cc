@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -18,9 +19,11 @@ bool IsTrusted(uid_t user, const std::optional<FileOwner>& caller) {
   return user == 0 || user == geteuid() || (caller.has_value() && user == caller->user);
 }
 
-// Whether somebody else may put a name into this folder.
+// Whether somebody else may put a name into this folder. Where single users have rights (ACLs), the group's bit is
+// their bound, so that they count as well.
 bool OthersMayWrite(const struct stat& folder, const std::optional<FileOwner>& caller) {
-  return (folder.st_mode & (S_ISVTX | S_IWOTH)) != 0 || !IsTrusted(folder.st_uid, caller);
+  const bool group_may = (folder.st_mode & S_IWGRP) != 0 && folder.st_gid != 0;
+  return group_may || (folder.st_mode & (S_ISVTX | S_IWOTH)) != 0 || !IsTrusted(folder.st_uid, caller);
 }
 
 absl::Status CheckExisting(int fd, const std::optional<FileOwner>& caller) {
@@ -47,22 +50,44 @@ std::optional<FileOwner> CallerBySudo() {
   return FileOwner{uid, gid};
 }
 
+NewFile::NewFile(UniqueFd folder, std::string name, int file) : folder_(std::move(folder)), name_(std::move(name)) {
+  struct stat state {};
+  if (fstat(file, &state) != 0) folder_.reset();
+  device_ = state.st_dev;
+  inode_ = state.st_ino;
+}
+
+NewFile::~NewFile() {
+  struct stat state {};
+  if (!folder_.valid() || fstatat(folder_.get(), name_.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (state.st_dev == device_ && state.st_ino == inode_) unlinkat(folder_.get(), name_.c_str(), 0);
+}
+
 absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret) {
+  std::unique_ptr<NewFile> made;
+  absl::StatusOr<UniqueFd> opened = OpenCreated(path, caller, secret, made);
+  if (made != nullptr) made->Keep();
+  return opened;
+}
+
+absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret,
+                                     std::unique_ptr<NewFile>& made) {
   const size_t slash = path.rfind('/');
   const std::string folder_path = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  const UniqueFd folder(open(folder_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd folder(open(folder_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat folder_state {};
   if (!folder.valid() || fstat(folder.get(), &folder_state) != 0) return ErrnoError(errno, folder_path);
   const bool guarded = OthersMayWrite(folder_state, caller);
 
   const bool root = geteuid() == 0;
-  UniqueFd made(openat(folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                       root || secret ? 0600 : 0644));
-  if (made.valid()) {
+  UniqueFd created(openat(folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                          root || secret ? 0600 : 0644));
+  if (created.valid()) {
     // Without CAP_CHOWN the file stays root's.
-    if (root && caller.has_value()) (void)!fchown(made.get(), caller->user, caller->group);
-    return made;
+    if (root && caller.has_value()) (void)!fchown(created.get(), caller->user, caller->group);
+    made = std::make_unique<NewFile>(std::move(folder), name, created.get());
+    return created;
   }
   if (errno != EEXIST) return ErrnoError(errno, path);
   // O_NONBLOCK: a pipe that nobody reads must not block us. A pipe is refused below where we did not choose the name.

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,23 @@ struct FileOwner {
 // these variables and root's rights.
 std::optional<FileOwner> CallerBySudo();
 
+// Takes the name of a new file away again, unless it is told to keep it. Another file that has the name by then stays.
+class NewFile {
+ public:
+  // `folder`: open, of any kind. `file`: the new one.
+  NewFile(UniqueFd folder, std::string name, int file);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  void Keep() { folder_.reset(); }
+
+ private:
+  UniqueFd folder_;  // whatever becomes of its path
+  const std::string name_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
 // For writing; nothing of an existing file is cut. A new file of root is closed to others (0600) and belongs to
 // `caller`; a new file of another user gets 0644 less the umask, or 0600 where `secret` says so.
 //
@@ -29,6 +47,9 @@ std::optional<FileOwner> CallerBySudo();
 // The file there must have one name and belong to root, to us or to `caller`. Elsewhere links are followed, /dev/stdout
 // among them: a user that made them there may also write the file.
 absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret = false);
+// `made`: set where the file is new.
+absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret,
+                                     std::unique_ptr<NewFile>& made);
 
 }  // namespace clrsampler
 

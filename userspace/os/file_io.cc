@@ -18,6 +18,15 @@ absl::StatusOr<UniqueFd> OpenForReading(const std::string& path) {
   return fd;
 }
 
+absl::StatusOr<UniqueFd> OpenRegularFile(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd.valid()) return ErrnoError(errno, path);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoError(errno, path);
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+  return fd;
+}
+
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t max_bytes) {
   ASSIGN_OR_RETURN(UniqueFd fd, OpenForReading(path));
   absl::StatusOr<std::string> text = ReadWholeFile(fd.get(), max_bytes);

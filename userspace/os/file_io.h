@@ -16,6 +16,9 @@ namespace clrsampler {
 // Opens read-only and close-on-exec. For our own files and /proc; files of a target go through process/target_files.
 absl::StatusOr<UniqueFd> OpenForReading(const std::string& path);
 
+// The same. InvalidArgument: it is a pipe, a device or a folder. Never waits for somebody to write.
+absl::StatusOr<UniqueFd> OpenRegularFile(const std::string& path);
+
 // The whole of a file, whatever size stat claims (files of /proc say 0). More than `max_bytes` is an error.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t max_bytes);
 absl::StatusOr<std::string> ReadWholeFile(int fd, size_t max_bytes);

@@ -16,9 +16,9 @@
 namespace clrsampler {
 namespace {
 
-// The handler can only use memory that is never freed and atomics, hence a fixed table. 4096 views: an image is mapped
-// once for all processes; composites of 200 components are the largest users.
-constexpr int kMaxViews = 4096;
+// The handler can only use memory that is never freed and atomics, hence a fixed table. An image is mapped once for all
+// processes; composites of 200 components are the largest users. The kernel allows 65,530 mappings (vm.max_map_count).
+constexpr int kMaxViews = MappedFile::kMaxViews;
 struct View {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};  // 0: free
@@ -39,11 +39,18 @@ View* ViewAt(uintptr_t address) {
   return nullptr;
 }
 
+bool ShowZeroes(uintptr_t begin, uintptr_t end) {
+  void* const map = reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr)
+  return mmap(map, end - begin, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
 void OnBusError(int, siginfo_t* info, void*) {
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   if (View* view = ViewAt(address)) {
-    void* page = reinterpret_cast<void*>(address & ~(page_bytes - 1));  // NOLINT(performance-no-int-to-ptr)
-    if (mmap(page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+    // One mapping takes the rest of the view. A mapping for each page would reach the kernel's limit on mappings
+    // (vm.max_map_count) in a file with many holes. A view of huge pages can be replaced as a whole only.
+    const uintptr_t end = view->end.load(std::memory_order_relaxed);
+    if (ShowZeroes(address & ~(page_bytes - 1), end) || ShowZeroes(view->begin.load(std::memory_order_relaxed), end)) {
       view->damaged.store(true, std::memory_order_relaxed);
       return;
     }
@@ -141,7 +148,8 @@ absl::StatusOr<MappedFile> MappedFile::Map(int fd, uint64_t offset, uint64_t len
     file.guard_slot_ = slot;
     return file;
   }
-  return absl::ResourceExhaustedError("too many mapped files");
+  // Views go with the processes that they are of.
+  return absl::UnavailableError("too many files are mapped at the moment");
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }

@@ -15,12 +15,16 @@
 namespace clrsampler {
 
 // Move-only owner of a read-only mapping. When the file shrinks under the mapping, reading past its new end would kill
-// the agent with SIGBUS. A process-wide handler maps zeroes over the page instead and marks the view as damaged, so
-// parsers see bytes that fail their checks. Any thread may read; construct and destroy on any thread.
+// the agent with SIGBUS. So would a hole of a file on a tmpfs that is full. A process-wide handler maps zeroes over the
+// page and all behind it instead and marks the view as damaged, so parsers see bytes that fail their checks. Any thread
+// may read; construct and destroy on any thread.
 class MappedFile {
  public:
+  // At a time.
+  static constexpr int kMaxViews = 16'384;
+
   // Maps `length` bytes from `offset` (any alignment); length 0 means to the end of the file. More than `max_bytes` is
-  // an error, not a truncation. `fd` is only borrowed.
+  // an error, not a truncation. `fd` is only borrowed. Unavailable: there are kMaxViews; ask again later.
   static absl::StatusOr<MappedFile> Map(int fd, uint64_t offset, uint64_t length, uint64_t max_bytes);
 
   // The whole file, with a log of what is read of it: each run of pages faults at the first touch, at some 2 us.

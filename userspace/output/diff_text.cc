@@ -38,6 +38,11 @@ std::string DiffText(const ProfileDiff& diff, size_t rows) {
   absl::StrAppend(&text, !diff.tested ? "changes and noise can't be told apart: the weights are no counts of samples\n"
                          : any(&WeightChange::significant) ? "* more than noise; of 100 marked, one may be wrong\n"
                                                            : "no method has changed by more than noise\n");
+  if (diff.scatter_unknown) {
+    absl::StrAppend(&text,
+                    "the scatter of the program is not known: too few samples, or some without a time; marks may be "
+                    "noise\n");
+  }
   if (any(&WeightChange::moved)) {
     absl::StrAppend(&text, "~ no change of cost: inlined in one of the recordings, or replaced by its like\n");
   }

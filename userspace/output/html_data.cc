@@ -385,6 +385,7 @@ void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, Jso
                                         {"period_ns", meta.period_ns},
                                         {"start_unix_ns", meta.start_unix_ns},
                                         {"duration_ns", meta.duration_ns},
+                                        {"recorded_ns", meta.recorded_ns()},
                                         {"host", meta.host},
                                         {"command", meta.command},
                                         {"creator", meta.creator}};
@@ -402,11 +403,9 @@ void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, Jso
   }
   for (const StackChange& change : diff.stacks) stack.Add(change.total);
   const nlohmann::ordered_json rule = {
-      {"scale", diff.factor},
-      {"all", diff.basis == DiffBasis::kShare ? diff.total_before + diff.total_after : 0},
-      {"self", self.Json()},
-      {"total", total.Json()},
-      {"stack", stack.Json()}};
+      {"scale", diff.factor},  {"all", diff.basis == DiffBasis::kShare ? diff.total_before + diff.total_after : 0},
+      {"self", self.Json()},   {"total", total.Json()},
+      {"stack", stack.Json()}, {"scatter_unknown", diff.scatter_unknown}};
   json.Raw("\"diff\":").Value(rule).Raw(",\n");
 }
 

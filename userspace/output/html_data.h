@@ -2,7 +2,9 @@
 // page of a million samples is as small as one of a thousand with the same stacks.
 //
 //   version    1; output/page/src/profile_data.js reads exactly this one
-//   about      title, view, unit, period_ns, start_unix_ns, duration_ns, host, command, creator
+//   about      title, view, unit, period_ns, start_unix_ns, duration_ns, recorded_ns (the duration without its gaps),
+//   host,
+//              command, creator
 //   account, account_before   text of the JSON of docs/stats.md, or not there
 //   strings    texts; the first is ""
 //   frames     columns name, module, tier, source (of strings) and kind (number of a ModelFrameKind). Frames that
@@ -26,9 +28,9 @@
 //   code       only of a recording that keeps machine code: output/html_code.h
 //   diff       only of a comparison. scale: weights before are multiplied by it. all: samples of both profiles where
 //              shares are compared, else 0. self, total, stack: standard errors from which on a change of a method's
-//              own or total weight, or of a stack, counts; null: none does. A comparison's frames have columns
-//              noise_self and noise_total as well, the dispersion of their counts. profile/model_diff.h says how
-//              changes are judged
+//              own or total weight, or of a stack, counts; null: none does. scatter_unknown: ProfileDiff says. A
+//              comparison's frames have columns noise_self and noise_total as well, the dispersion of their counts.
+//              profile/model_diff.h says how changes are judged
 #ifndef CLRSAMPLER_OUTPUT_HTML_DATA_H_
 #define CLRSAMPLER_OUTPUT_HTML_DATA_H_
 

@@ -26,6 +26,17 @@ nlohmann::ordered_json MetaJson(const ProfileMeta& meta) {
                                  {"command", meta.command},
                                  {"pids", meta.pids},
                                  {"creator", meta.creator}};
+  if (!meta.recorded.empty()) {
+    nlohmann::ordered_json& times = json["recorded_ns"] = nlohmann::ordered_json::array();
+    for (const TimeStretch& stretch : meta.recorded) {
+      times.push_back(stretch.begin_ns);
+      times.push_back(stretch.end_ns);
+    }
+  }
+  for (const auto& [pid, labels] : meta.labels) {
+    nlohmann::ordered_json& of_process = json["labels"][absl::StrCat(pid)] = nlohmann::ordered_json::object();
+    labels.ForEach([&](absl::string_view name, const std::string& value) { of_process[std::string(name)] = value; });
+  }
   if (!meta.account_json.empty()) {
     json["account"] = nlohmann::ordered_json::parse(meta.account_json, nullptr, /*allow_exceptions=*/false);
   }
@@ -161,6 +172,16 @@ void WriteThreads(const std::vector<ModelThread>& threads, JsonStream& out) {
   column(",\n  ", "container_id", &ModelThread::container_id);
 }
 
+void WriteLinks(const std::vector<TraceLink>& links, JsonStream& out) {
+  const auto column = [&](absl::string_view before, absl::string_view name, auto text) {
+    out.Raw(before).Raw("\"").Raw(name).Raw("\": ").Array(
+        links.size(), [&](size_t i) { out.String(links[i].valid() ? text(links[i]) : ""); });
+  };
+  out.Raw("},\n\"links\": {");
+  column("\n  ", "trace_id", [](const TraceLink& link) { return link.TraceText(); });
+  column(",\n  ", "span_id", [](const TraceLink& link) { return link.SpanText(); });
+}
+
 void WriteSamples(const SampleColumns& samples, JsonStream& out) {
   const auto column = [&](absl::string_view before, absl::string_view name, auto value) {
     Column(before, name, samples.size(), value, out);
@@ -181,6 +202,7 @@ void WriteSamples(const SampleColumns& samples, JsonStream& out) {
     column(",\n  ", "state", [&](size_t i) { return static_cast<uint32_t>(samples.state[i]); });
   }
   if (!samples.weight.empty()) column(",\n  ", "weight", [&](size_t i) { return samples.weight[i]; });
+  if (!samples.link.empty()) column(",\n  ", "link", [&](size_t i) { return samples.link[i]; });
 }
 
 }  // namespace
@@ -201,6 +223,7 @@ absl::Status ProfileJsonWriter::Write(const ProfileModel& model, const OutputSin
   if (!model.code.empty()) WriteCode(model.code, out);
   WriteThreads(model.threads, out);
   if (!model.events.empty()) WriteEvents(model.events, out);
+  if (!model.samples.link.empty()) WriteLinks(model.links, out);
   WriteSamples(model.samples, out);
   out.Raw("}}\n");
   return out.Finish();

@@ -52,6 +52,7 @@ struct WriterRow {
   bool of_one_image;     // holds functions of one image only
   bool for_build_tools;  // WriterOptions::module has a meaning
   bool needs_code;       // ProfileModel::code, which a recording keeps only where a writer or its user asks for it
+  bool keeps_code;       // writes it where it is there
   std::unique_ptr<ProfileWriter> (*make)(const WriterOptions& options);
 };
 // One row for each format: the only place that lists them.

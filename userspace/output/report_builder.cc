@@ -156,6 +156,10 @@ absl::StatusOr<ReportTable> ChangesTable(const ProfileModel& before, const Profi
                                       significant == 1 ? " method" : " methods", " changed by more than noise, at a ",
                                       "false discovery rate of 1 %."));
   }
+  if (diff.scatter_unknown) {
+    table.says.push_back(
+        "The scatter of the program is not known: too few samples, or some without a time. Changes may be noise.");
+  }
   if (moved > 0) {
     table.says.push_back(
         absl::StrCat(moved, " others changed places with their callers or callees: inlined, or replaced."));
@@ -193,7 +197,7 @@ absl::StatusOr<Report> BuildReport(std::span<const ReportSource> sources, const 
     if (!tables.ok()) return Annotate(tables.status(), ones.back()->name);
     Append(*std::move(tables), report.tables);
     reported.push_back(&last);
-    if (last.meta.view == ProfileView::kCpu) seconds = static_cast<double>(last.meta.duration_ns) / 1e9;
+    if (last.meta.view == ProfileView::kCpu) seconds = static_cast<double>(last.meta.recorded_ns()) / 1e9;
   }
   if (runtime == nullptr) {
     Append(EventTables(reported), report.tables);

@@ -94,9 +94,9 @@ ReportRow RowOf(const ReportSource& source, const Json& account) {
   row.cells = {WordCell(source.name),
                WordCell(std::string(ProfileViewText(model.meta.view))),
                WordCell(WeightText(model)),
-               model.meta.duration_ns == 0
+               model.meta.recorded_ns() == 0
                    ? WordCell("unknown")
-                   : WordCell(absl::StrFormat("%.1f s", static_cast<double>(model.meta.duration_ns) / 1e9)),
+                   : WordCell(absl::StrFormat("%.1f s", static_cast<double>(model.meta.recorded_ns()) / 1e9)),
                known ? CountCell(SumOf(At(At(account, "samples"), "lost"))) : WordCell("unknown"),
                named ? ShareCell(*named) : WordCell("unknown"),
                WordCell(ProcessesText(model))};

@@ -140,10 +140,10 @@ std::vector<ReportTable> CpuTables(const ProfileModel& model, std::span<const ui
                     : model.meta.unit == WeightUnit::kNanoseconds  ? 1
                                                                    : 0;
   const double cpu_ns = ns * static_cast<double>(whole);
-  if (cpu_ns > 0 && model.meta.duration_ns > 0) {
+  const auto recorded_ns = static_cast<double>(model.meta.recorded_ns());
+  if (cpu_ns > 0 && recorded_ns > 0) {
     purposes.says.push_back(absl::StrFormat("%.2f s of CPU time in %.1f s: %.2f CPUs were busy.", cpu_ns / 1e9,
-                                            static_cast<double>(model.meta.duration_ns) / 1e9,
-                                            cpu_ns / static_cast<double>(model.meta.duration_ns)));
+                                            recorded_ns / 1e9, cpu_ns / recorded_ns));
   }
   return {std::move(purposes),
           OwnTable(model, wanted, "own_methods", "CPU time: methods of the program, with what was done for them"),

@@ -25,7 +25,7 @@ constexpr size_t kFramesEach = 3;
 constexpr double kManyMegabytesASecond = 200;
 constexpr double kManyExceptionsASecond = 200;
 
-double SecondsOf(const ProfileModel& model) { return static_cast<double>(model.meta.duration_ns) / 1e9; }
+double SecondsOf(const ProfileModel& model) { return static_cast<double>(model.meta.recorded_ns()) / 1e9; }
 
 double Rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 

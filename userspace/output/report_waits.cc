@@ -53,7 +53,7 @@ struct Scale {
 
 // Recordings of waits count in microseconds, and windows of the service in nanoseconds.
 absl::StatusOr<Scale> ScaleOf(const ProfileMeta& meta) {
-  const double seconds = static_cast<double>(meta.duration_ns) / 1e9;
+  const double seconds = static_cast<double>(meta.recorded_ns()) / 1e9;
   switch (meta.unit) {
     case WeightUnit::kMicroseconds:
       return Scale{1000, seconds};

@@ -62,7 +62,7 @@ ReportTable NoRuntimeEventsTable() {
 std::vector<ReportTable> RuntimeEventTables(const ProfileModel& model) {
   if (model.events.empty()) return {NoRuntimeEventsTable()};
   const RuntimeTables runtime = RuntimeTablesOf(model);
-  const double seconds = static_cast<double>(model.meta.duration_ns) / 1e9;
+  const double seconds = static_cast<double>(model.meta.recorded_ns()) / 1e9;
   std::vector<ReportTable> tables = runtime.Pauses(seconds);
   const auto background = std::count_if(model.events.begin(), model.events.end(), [](const ModelEvent& event) {
     return event.kind == ModelEventKind::kCollection;

@@ -204,8 +204,8 @@ std::string Head(const ProfileModel& model, const Picture& picture, double heigh
                         XmlText(ProfileTitle(model)));
   std::string facts = WeightText(picture.total(), model.meta.unit);
   if (model.meta.view != ProfileView::kCpu) absl::StrAppend(&facts, " of ", ProfileViewText(model.meta.view));
-  if (model.meta.duration_ns > 0) {
-    absl::StrAppendFormat(&facts, " in %.1f s", static_cast<double>(model.meta.duration_ns) / 1e9);
+  if (const uint64_t recorded_ns = model.meta.recorded_ns(); recorded_ns > 0) {
+    absl::StrAppendFormat(&facts, " in %.1f s", static_cast<double>(recorded_ns) / 1e9);
   }
   absl::StrAppendFormat(&text, "<text x=\"%.0f\" y=\"38\" fill=\"#54585e\">%s</text>\n", kMargin, facts);
 

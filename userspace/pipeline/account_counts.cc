@@ -92,7 +92,7 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   waits["records_sent"] = counters.wait_records_sent;
   waits["outside"] = counters.wait_outside;
   waits["seen_anew"] = counters.wait_seen_anew;
-  waits["records_lost"] = counters.wait_records_lost + parts.intake.runtime_events_dropped();
+  waits["records_lost"] = counters.wait_records_lost + parts.intake.wait_records_dropped();
   waits["stacks_lost"] = parts.intake.wait_stacks_dropped();
   // With hooks these count as theirs.
   if (parts.hooks == nullptr) waits["records_lost"] += parts.intake.runtime_events_limited();

@@ -36,7 +36,7 @@ class AddressSymbolizerImpl : public AddressSymbolizer {
                               .without_files = options.without_files,
                               .without_images = options.without_images,
                               .without_memory = options.without_memory})),
-        symbolizer_(sources_.borrowed(), frames_, sources_.line_sources()),
+        symbolizer_(sources_.borrowed(), frames_, sources_.line_sources(), &notices_),
         files_(options.files, notices_),
         process_(table_.FindOrScan(pid, 0)) {}
 

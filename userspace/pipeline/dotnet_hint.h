@@ -9,8 +9,11 @@
 
 namespace clrsampler {
 
-// `proc_root` is "/proc" outside tests.
-std::vector<uint32_t> ProcessesLikeDotNet(const std::string& proc_root);
+class FileBroker;
+
+// `proc_root` is "/proc" outside tests. `broker` reads the texts, which a process can delay; nullptr: this process
+// does.
+std::vector<uint32_t> ProcessesLikeDotNet(const std::string& proc_root, FileBroker* broker);
 
 }  // namespace clrsampler
 

@@ -34,7 +34,7 @@ EventStacks::EventStacks(const EventStacksOptions& options)
                             .names = options.names,
                             .lines = options.lines,
                             .line_helper = options.line_helper})),
-      symbolizer_(sources_.borrowed(), frames_, sources_.line_sources()),
+      symbolizer_(sources_.borrowed(), frames_, sources_.line_sources(), &notices_),
       process_(table_.FindOrScan(options.pid, 0)),
       iteration_(clock_.Now()),
       next_read_(iteration_) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "pipeline/process_events.h"
+#include "runtime_events/hook_part.h"
 #include "unwind/raw_stack.h"
 
 namespace clrsampler {
@@ -19,10 +20,17 @@ constexpr uint32_t kWeightOfStack = 8;
 // The weight of a compilation: the name of the method and its place are read from the runtime's memory.
 constexpr uint32_t kWeightOfCompilation = 5;
 
-uint32_t WeightOf(const wire_compiled&) { return kWeightOfCompilation; }
-uint32_t WeightOf(const wire_runtime_event&) { return 1; }
-uint32_t WeightOf(const wire_allocation&) { return 1; }
-uint32_t WeightOf(const wire_exception&) { return 1; }
+uint32_t WeightOf(const wire_compiled&, const RuntimeWatch&) { return kWeightOfCompilation; }
+// The end of a pause is free where all else of it was taken. There are no more of these than events that were paid for.
+uint32_t WeightOf(const wire_runtime_event& event, const RuntimeWatch& hooks) {
+  return event.hook == WIRE_HOOK_RESTART && hooks.LacksOnlyItsEnd(event.tgid) ? 0 : 1;
+}
+uint32_t WeightOf(const wire_allocation&, const RuntimeWatch&) { return 1; }
+uint32_t WeightOf(const wire_exception&, const RuntimeWatch&) { return 1; }
+
+HookPart PartOf(const wire_compiled&) { return HookPart::kCompilations; }
+HookPart PartOf(const wire_runtime_event& event) { return clrsampler::PartOf(event.hook); }
+HookPart PartOf(const wire_exception&) { return HookPart::kExceptions; }
 
 }  // namespace
 
@@ -88,7 +96,10 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
     return;
   }
   // Waiting items are the agent's memory, and the host chooses how many come.
-  if (queued_bytes_ >= max_queued_bytes_) return Lose("queue_full");
+  if (queued_bytes_ >= max_queued_bytes_) {
+    ++samples_dropped_;
+    return Lose("queue_full");
+  }
   TakeStack(record);
 }
 
@@ -98,7 +109,7 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   std::memcpy(&wait, record.data(), sizeof wait);
   // Looks of our own are no events of others. They have the sums of all threads, and are as many as there are threads.
   const bool of_look = (wait.flags & WIRE_WAIT_OPEN) != 0;
-  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1)) return;
+  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1, wait_records_dropped_)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }
@@ -158,7 +169,7 @@ void Intake::TakeStack(std::span<const std::byte> record) {
     parts_.targets.Sampled(sample.tgid);
   }
   held->of_clock = sample.header.kind == WIRE_CPU_SAMPLE;
-  if (held->of_clock) ++waiting_samples_;
+  if (held->of_clock) waiting_sample_bytes_ += BytesOf(*held);
   queued_bytes_ += BytesOf(*held);
   queue_.Push({sample.header.time_ns}, HeldItem(std::move(held)));
 }
@@ -187,13 +198,14 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   std::memcpy(&event, record.data(), std::min(record.size(), sizeof event));
   if (parts_.hooks == nullptr) return;
   // The target chooses how often a runtime is hit, and each hit may cost a look at its memory.
-  if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event))) {
-    // Sums of allocations go on with the next record.
-    if constexpr (!std::is_same_v<Event, wire_allocation>) ++backlog_[event.tgid];
+  if (!HasRoomForHookEvent({event.header.time_ns}, WeightOf(event, *parts_.hooks))) {
+    // Sums of allocations go on with the next record, and nothing is under way in a process that is not known.
+    if constexpr (!std::is_same_v<Event, wire_allocation>) {
+      const Process* const process = parts_.table.Find(event.tgid);
+      if (process != nullptr) parts_.hooks->NoteLeftOut(*process, PartOf(event), {event.header.time_ns});
+    }
     return;
   }
-  // It does not matter to code that pairs events where one was lost.
-  if (const auto lost = backlog_.find(event.tgid); lost != backlog_.end()) event.missed += lost->second;
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
   if constexpr (std::is_same_v<Event, wire_compiled>) {
     ++news_;

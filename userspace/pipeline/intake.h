@@ -15,7 +15,6 @@
 #include <variant>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "capture/event_stream.h"
 #include "clr/memory/memory_methods.h"
@@ -61,7 +60,8 @@ class Intake {
     Notices& notices;
   };
   // Records of stacks that wait take at most so many bytes. A sample that comes then is lost, as "queue_full"; an event
-  // of hooks is dropped. 64 MiB are ten seconds of four busy CPUs at 99 Hz, with the largest stacks.
+  // of hooks is dropped. 64 MiB are ten seconds of four busy CPUs at 99 Hz, with the largest stacks. A run with
+  // RecordOptions::ring_bytes has as much more.
   static constexpr size_t kQueuedBytes = 64 << 20;
 
   Intake(const Parts& parts, SamplesKept kept, EventBudget hook_events = {}, size_t max_queued_bytes = kQueuedBytes)
@@ -76,7 +76,7 @@ class Intake {
     queue_.PopUntil(horizon, [&](MonotonicTime time, HeldItem& item) {
       if (!visit(time, std::as_const(item))) return false;
       if (auto* sample = std::get_if<std::unique_ptr<HeldSample>>(&item)) {
-        if ((*sample)->of_clock) --waiting_samples_;
+        if ((*sample)->of_clock) waiting_sample_bytes_ -= BytesOf(**sample);
         queued_bytes_ -= BytesOf(**sample);
         if (spare_.size() < kMaxSpare) spare_.push_back(std::move(*sample));
       }
@@ -86,12 +86,19 @@ class Intake {
   MonotonicTime OldestOr(MonotonicTime time) const { return queue_.OldestOr(time); }
   // The number of news of processes, and of methods that were compiled, that have been taken.
   uint64_t news() const { return news_; }
-  // Samples of the CPUs' clocks, without stacks of hooks.
-  size_t waiting_samples() const { return waiting_samples_; }
-  // Records of hooks, with their stacks: those that came while too much waited, and those beyond the host's budget.
+  // How much of the room for stacks that wait is taken by samples of the CPUs' clocks, 0 to 1. A flood of hooks does
+  // not count.
+  double queue_fill() const {
+    return static_cast<double>(waiting_sample_bytes_) / static_cast<double>(max_queued_bytes_);
+  }
+  // Samples for which there was no room, of the whole run.
+  uint64_t samples_dropped() const { return samples_dropped_; }
+  // Records of hooks, with their stacks: those that came while too much waited, without waits, and all beyond the
+  // host's budget.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
   uint64_t runtime_events_limited() const { return runtime_events_limited_; }
-  // Stacks of waits and of their wakers that came while too much waited.
+  // Waits, and the stacks of waits and of their wakers, that came while too much waited.
+  uint64_t wait_records_dropped() const { return wait_records_dropped_; }
   uint64_t wait_stacks_dropped() const { return wait_stacks_dropped_; }
   // How full the samples' ring was at most since the last call, 0 to 1.
   double TakeRingFill() { return std::exchange(ring_fill_, 0); }
@@ -125,11 +132,12 @@ class Intake {
   const size_t max_queued_bytes_;
   HoldQueue<HeldItem> queue_;
   std::vector<std::unique_ptr<HeldSample>> spare_;
-  absl::flat_hash_map<uint32_t, uint32_t> backlog_;  // by process: events of hooks that were dropped
-  size_t waiting_samples_ = 0;                       // in the queue
-  size_t queued_bytes_ = 0;                          // of stacks in the queue
+  size_t queued_bytes_ = 0;          // of stacks in the queue
+  size_t waiting_sample_bytes_ = 0;  // of these: samples of the CPUs' clocks
+  uint64_t samples_dropped_ = 0;
   uint64_t runtime_events_dropped_ = 0;
   uint64_t runtime_events_limited_ = 0;
+  uint64_t wait_records_dropped_ = 0;
   uint64_t wait_stacks_dropped_ = 0;
   uint64_t news_ = 0;
   double ring_fill_ = 0;

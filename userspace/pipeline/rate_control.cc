@@ -16,7 +16,7 @@ double RateControl::CpuShare(const RateInputs& inputs) {
 ShedReason RateControl::Trouble(const RateInputs& inputs, double cpu_share, bool calm_enough_to_rise) const {
   const double factor = calm_enough_to_rise ? 0.5 : 1;
   if (inputs.ring_fill > kFullRing * factor || inputs.lost > last_lost_) return ShedReason::kRing;
-  if (static_cast<double>(inputs.queued) > static_cast<double>(kBacklog) * factor) return ShedReason::kBacklog;
+  if (inputs.queue_fill > kFullQueue * factor || inputs.not_queued > last_not_queued_) return ShedReason::kBacklog;
   // Half of the cost does not depend on the rate. A cost of 100 % at twice the rate is some 60 % now.
   if (limits_.cpus > 0 && cpu_share > limits_.cpus * (calm_enough_to_rise ? 0.6 : 1)) return ShedReason::kCpu;
   if (TooMuchMemory(inputs)) return ShedReason::kMemory;
@@ -34,6 +34,7 @@ uint32_t RateControl::Next(const RateInputs& inputs) {
   const ShedReason trouble = Trouble(inputs, cpu_share, false);
   const ShedReason doubt = trouble != ShedReason::kNone ? trouble : Trouble(inputs, cpu_share, true);
   last_lost_ = inputs.lost;
+  last_not_queued_ = inputs.not_queued;
   if (doubt != ShedReason::kNone) last_trouble_ = inputs.now;
   if (TooMuchMemory(inputs) && frequency_hz_ == 1) {
     over_memory_since_ = std::min(over_memory_since_, inputs.now);

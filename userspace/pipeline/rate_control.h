@@ -1,5 +1,5 @@
-// How often a continuous run samples: at its full rate, or less while the buffer to the agent overflows or the agent
-// costs more than it may. Pure.
+// How often a continuous run samples: at its full rate, or less while the buffer to the agent overflows, samples wait
+// too long for their names, or the agent costs more than it may. Pure.
 //
 // Each step halves the rate, down to one sample a second, and takes effect at once. Back up goes slowly, one step after
 // kCalmNs without trouble, so that a host at its limit does not swing. Samples carry the time that they stand for, so
@@ -7,7 +7,6 @@
 #ifndef CLRSAMPLER_PIPELINE_RATE_CONTROL_H_
 #define CLRSAMPLER_PIPELINE_RATE_CONTROL_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 
@@ -25,7 +24,8 @@ struct RateInputs {
   MonotonicTime now;
   double ring_fill = 0;       // of the buffer, its fullest since the last time: 0 to 1
   uint64_t lost = 0;          // samples for which it had no room, so far
-  size_t queued = 0;          // samples that wait for their turn
+  double queue_fill = 0;      // of the room for samples that wait for their turn: 0 to 1
+  uint64_t not_queued = 0;    // samples for which there was no room, so far
   uint64_t self_cpu_ns = 0;   // of the sampling thread, so far
   uint64_t memory_bytes = 0;  // of the agent, without pages of files
 };
@@ -39,7 +39,8 @@ class RateControl {
   static constexpr uint64_t kCalmNs = 30'000'000'000;  // before a step up
   static constexpr uint64_t kCpuNs = 5'000'000'000;    // over which CPU time is measured
   static constexpr double kFullRing = 0.5;
-  static constexpr size_t kBacklog = 25'000;
+  // Where every sample waits for two seconds, 128 busy CPUs at 19 Hz come near it.
+  static constexpr double kFullQueue = 0.5;
 
   explicit RateControl(const RateLimits& limits) : limits_(limits), frequency_hz_(limits.frequency_hz) {}
 
@@ -65,7 +66,7 @@ class RateControl {
   const RateLimits limits_;
   uint32_t frequency_hz_;
   ShedReason reason_ = ShedReason::kNone;
-  uint64_t last_lost_ = 0;
+  uint64_t last_lost_ = 0, last_not_queued_ = 0;
   std::deque<Reading> cpu_;
   MonotonicTime last_step_;
   MonotonicTime last_trouble_;

@@ -2,7 +2,9 @@
 #include "pipeline/agent_sandbox.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -175,9 +177,10 @@ absl::Status RecorderImpl::Init() {
       [this](const Process& process) { return session_->Selects(process); }, options.mark_suspension);
 
   const std::vector<uint32_t> likely =
-      !parts_.targets.whole_host() ? options.pids
-                                   : Taped(
-                                         parts_.tape, [] { return ProcessesLikeDotNet(kProcRoot); }, "like .NET");
+      !parts_.targets.whole_host()
+          ? options.pids
+          : Taped(
+                parts_.tape, [this] { return ProcessesLikeDotNet(kProcRoot, parts_.broker.get()); }, "like .NET");
   for (const uint32_t pid : likely) parts_.Prepare(pid);
   if (parts_.targets.command_pid() != 0) parts_.table.FindOrScan(parts_.targets.command_pid(), 0);
   return absl::OkStatus();
@@ -242,6 +245,11 @@ void RecorderImpl::End() {
 RecordProgress RecorderImpl::Progress(MonotonicTime now) const {
   uint64_t lost = 0;
   for (const auto& [reason, count] : parts_.account.lost) lost += count;
+  // A recording's account gets the kernel's own losses at its end.
+  if (!parts_.options.windows) {
+    const wire_counters counters = parts_.capture->counters();
+    lost = std::accumulate(std::begin(counters.drops), std::end(counters.drops), lost);
+  }
   return {static_cast<double>(now.ns - parts_.started.ns) / 1e9, parts_.account.samples_taken, handler_->handled(),
           handler_->named(), lost};
 }

@@ -48,7 +48,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
            .keep_code = options.keep_code,
            .broker = broker.get(),
            .tape = tape})),
-      symbolizer(sources.borrowed(), frames, sources.line_sources()),
+      symbolizer(sources.borrowed(), frames, sources.line_sources(), &notices),
       unwinder({.unwind_data = options.unwind_data, .max_frames = options.max_frames, .keep = options.keep_stacks},
                sources, images, symbolizer, clock),
       stack_symbolizer(symbolizer, kernel, frames, /*with_places=*/options.async_stacks),

@@ -1,5 +1,7 @@
 #include "pipeline/runtime_watch_options.h"
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <span>
 
@@ -74,6 +76,7 @@ RuntimeWatchOptions RuntimeWatchOptionsFor(RunParts& parts, Session& session) {
   options.on_exception_factor = [&session](ProcessKey key, double factor) {
     session.sink().ScaleExceptions(key, factor);
   };
+  options.hits_missed = [&parts](uint32_t tgid) { return parts.capture->HookHitsMissed(static_cast<pid_t>(tgid)); };
   return options;
 }
 

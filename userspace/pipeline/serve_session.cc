@@ -109,7 +109,8 @@ void ServeSession::ControlRate(MonotonicTime now) {
   inputs.ring_fill = parts_.intake->TakeRingFill();
   // Hook events that are lost, or wait, come no less often at a lower rate.
   inputs.lost = parts_.capture->counters().drops[WIRE_DROP_RING_FULL];
-  inputs.queued = parts_.intake->waiting_samples();
+  inputs.queue_fill = parts_.intake->queue_fill();
+  inputs.not_queued = parts_.intake->samples_dropped();
   inputs.self_cpu_ns = Taped(parts_.tape, OwnThreadCpuNs, "own cpu");
   inputs.memory_bytes = Taped(
       parts_.tape, [] { return ReadOwnMemory().own_bytes; }, "own memory");

@@ -61,9 +61,10 @@ JitMethodsOptions JitOptions(const SourceContext& context, const ReadMemory& rea
   options.names = context.names;
   options.read_memory = read_memory;
   options.perf_map_promised = context.perf_map_promised;
-  options.perf_map_in_blocks = [&runtimes = context.runtimes](const Process& process) {
+  options.perf_map_in_blocks = [&runtimes = context.runtimes](const Process& process) -> std::optional<bool> {
     const std::optional<DotNetRuntime> runtime = runtimes.Find(process);
-    return runtime.has_value() && WritesPerfMapInBlocks(runtime->version);
+    if (!runtime) return std::nullopt;
+    return WritesPerfMapInBlocks(runtime->version);
   };
   return options;
 }

@@ -21,7 +21,7 @@ sigset_t StopSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
+  if (!HangupIsIgnored()) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -34,6 +34,11 @@ absl::Status AddReadable(int epoll, int fd) {
 }
 
 }  // namespace
+
+bool HangupIsIgnored() {
+  struct sigaction action {};
+  return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 absl::StatusOr<StopEvents> StopEvents::Create(Tape* tape) {
   StopEvents events;

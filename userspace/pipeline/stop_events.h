@@ -16,8 +16,11 @@
 
 namespace clrsampler {
 
+// Whether SIGHUP is ignored, as nohup has it. One that is blocked is queued all the same.
+bool HangupIsIgnored();
+
 // Main loop only. SIGINT, SIGTERM and SIGHUP are blocked for the life of this object and read from a descriptor; one
-// that was sent before, while they were blocked already, counts.
+// that was sent before, while they were blocked already, counts. SIGHUP is left alone where it is ignored.
 class StopEvents {
  public:
   // `tape`, where there is one, has the answers and outlives this.

@@ -27,7 +27,7 @@ Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint3
     notices_.Add("window_lost", absl::StrCat(times.number),
                  absl::StrCat("a window is lost: ", built.status().message()),
                  "a lower --frequency, or fewer processes: --comm, --container, --cgroup, --uid");
-    account.lost["window"] += account.samples_written;
+    account.lost["window"] += std::exchange(account.samples_written, 0);
   }
   Window window = built.ok() ? *std::move(built) : Window();
   // The account of frames is the builder's.

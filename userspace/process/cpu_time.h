@@ -19,7 +19,7 @@ std::optional<uint64_t> ProcessCpuNs(uint32_t pid);
 
 // The time of all CPUs together, in ns at the resolution of a clock tick for each CPU.
 struct HostCpuTime {
-  uint64_t busy_ns = 0;    // not idle
+  uint64_t busy_ns = 0;    // CpuTicks::busy
   uint64_t stolen_ns = 0;  // there was something to run, and a hypervisor ran something else; 0: it does not say
   std::vector<uint64_t> cpu_busy_ns;  // of each CPU by its number; 0: it is not online
 };

@@ -247,12 +247,20 @@ bool FileBroker::ReadMemory(uint32_t pid, int memory, uint64_t address, std::spa
   return true;
 }
 
-absl::StatusOr<MappedFile> FileBroker::MapCopy(int fd, const struct stat& status, uint64_t max_bytes) {
+absl::StatusOr<MappedFile> FileBroker::MapCopy(uint32_t pid, int fd, const struct stat& status, uint64_t max_bytes) {
   main_loop_.Check();
   const auto bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
-  if (bytes > std::min(max_bytes, kMaxCopyBytes) || *copied_bytes_ + bytes > kMaxCopiedBytes) {
+  if (bytes > std::min(max_bytes, kMaxCopyBytes)) {
     return absl::ResourceExhaustedError(
         absl::StrCat(bytes, " bytes on a network or user-space file system, more than is copied"));
+  }
+  const auto of_process = copied_->by_process.find(pid);
+  const bool its_share_is_used =
+      of_process != copied_->by_process.end() && of_process->second + bytes > kMaxCopiedBytesOfProcess;
+  if (its_share_is_used || copied_->bytes + bytes > kMaxCopiedBytes) {
+    return absl::UnavailableError(absl::StrCat("no room at the moment to copy its ", bytes,
+                                               " bytes from a network or user-space file system: other files of ",
+                                               its_share_is_used ? "the process" : "processes", " take it"));
   }
   FileQuestion question;
   question.kind = FileQuestionKind::kCopy;
@@ -261,8 +269,12 @@ absl::StatusOr<MappedFile> FileBroker::MapCopy(int fd, const struct stat& status
   RETURN_IF_ERROR(answer.status);
   ++counters_.copied_files;
   counters_.copied_bytes += bytes;
-  *copied_bytes_ += bytes;
-  std::shared_ptr<void> held(nullptr, [total = copied_bytes_, bytes](void*) { *total -= bytes; });
+  copied_->bytes += bytes;
+  copied_->by_process[pid] += bytes;
+  std::shared_ptr<void> held(nullptr, [copied = copied_, pid, bytes](void*) {
+    copied->bytes -= bytes;
+    if ((copied->by_process[pid] -= bytes) == 0) copied->by_process.erase(pid);
+  });
   absl::StatusOr<MappedFile> file = MappedFile::Map(answer.fd.get(), 0, 0, bytes);
   if (file.ok()) file->Keep(std::move(held));
   return file;

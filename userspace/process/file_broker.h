@@ -64,12 +64,14 @@ class FileBroker {
   // Whether reading the memory of a process may wait, since it has files mapped that may. Asked anew every
   // kMappedFilesNs: the process may map one in between.
   bool MemoryMayWait(absl::string_view proc_root, uint32_t pid);
-  // Reads the memory of a process that it may read. `memory` is its /proc/PID/mem, or -1. False: not all of it could be
+  // Reads the memory of a process that it may read. `memory` is its /proc/PID/mem. False: not all of it could be
   // read in time.
   bool ReadMemory(uint32_t pid, int memory, uint64_t address, std::span<std::byte> into);
 
-  // A view of the content of a file whose reading may wait, as it is now. `fd` only locates it.
-  absl::StatusOr<MappedFile> MapCopy(int fd, const struct stat& status, uint64_t max_bytes);
+  // A view of the content of a file whose reading may wait, as it is now. `fd` only locates it. `pid` is the process
+  // that it is for. ResourceExhausted: the file is larger than any that is copied. Unavailable: there is no room for it
+  // as long as others have theirs, or the file system does not answer.
+  absl::StatusOr<MappedFile> MapCopy(uint32_t pid, int fd, const struct stat& status, uint64_t max_bytes);
 
   const FileBrokerCounters& counters() const { return counters_; }
   pid_t nursery_pid() const { return nursery_; }
@@ -77,6 +79,7 @@ class FileBroker {
   // Copies are memory of the agent.
   static constexpr uint64_t kMaxCopyBytes = 64 << 20;
   static constexpr uint64_t kMaxCopiedBytes = 192 << 20;
+  static constexpr uint64_t kMaxCopiedBytesOfProcess = 96 << 20;
   static constexpr uint64_t kMappedFilesNs = 5'000'000'000;
   // Those that hang for ever. Beyond, files are not asked about until one of them ends.
   static constexpr size_t kMaxStuck = 32;
@@ -115,8 +118,13 @@ class FileBroker {
     MonotonicTime looked;
     bool may_wait = false;
   };
-  absl::flat_hash_map<uint32_t, MappedFiles> mapped_files_;                 // by process
-  std::shared_ptr<uint64_t> copied_bytes_ = std::make_shared<uint64_t>(0);  // in views that are still there
+  absl::flat_hash_map<uint32_t, MappedFiles> mapped_files_;  // by process
+  // In views that are still there.
+  struct Copied {
+    uint64_t bytes = 0;
+    absl::flat_hash_map<uint32_t, uint64_t> by_process;
+  };
+  std::shared_ptr<Copied> copied_ = std::make_shared<Copied>();
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -22,11 +21,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "formats/proc/maps_text.h"
+#include "formats/proc/mountinfo_text.h"
 #include "os/file_io.h"
 #include "os/pid_namespace.h"
 #include "process/target_files.h"
@@ -36,6 +37,7 @@ namespace clrsampler {
 namespace {
 
 constexpr int kMaxDescriptors = 16 * 1024;
+constexpr size_t kMaxMountInfoBytes = 64 << 20;  // 100,000 mounts, the kernel's default limit, of 600 bytes
 constexpr absl::string_view kDeleted = " (deleted)";
 
 // Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may be
@@ -71,6 +73,26 @@ bool IsLocal(uint64_t type) {
     default:
       return false;
   }
+}
+
+// The options of the file system that this descriptor's file lies on. nullopt: its mount is none of the process's own.
+// Somebody else has mounted it, and passed the file on.
+std::optional<std::string> MountOptions(const FileQuestion& question, int fd) {
+  const absl::StatusOr<std::string> info = ReadWholeFile(absl::StrCat("/proc/self/fdinfo/", fd), 4096);
+  const std::optional<uint64_t> mount = info.ok() ? MountIdOfDescriptor(*info) : std::nullopt;
+  if (!mount) return std::nullopt;
+  const absl::StatusOr<std::string> mounts =
+      ReadWholeFile(absl::StrCat(question.proc_root, "/", question.pid, "/mountinfo"), kMaxMountInfoBytes);
+  const std::optional<absl::string_view> options = mounts.ok() ? FileSystemOptionsOf(*mounts, *mount) : std::nullopt;
+  return options ? std::make_optional<std::string>(*options) : std::nullopt;
+}
+
+// Whether such an overlay copies no data when only the owner or the mode of a file is changed. The kernel names the
+// option only where it is not the default.
+bool CopiesNoData(absl::string_view overlay_options) {
+  if (const auto value = OptionValue(overlay_options, "metacopy")) return *value == "on";
+  const absl::StatusOr<std::string> usual = ReadWholeFile("/sys/module/overlay/parameters/metacopy", 16);
+  return usual.ok() && absl::StartsWith(*usual, "Y");
 }
 
 // An overlay that a user mounted in a namespace of its own may have a FUSE file system below it.
@@ -117,6 +139,7 @@ class Answerer {
       case FileQuestionKind::kSocket:
         RETURN_IF_ERROR(OpenInRoot(question_.path, kLocateFlags | O_NOFOLLOW));
         if (fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, question_.path);
+        JudgeFileSystem();
         if (S_ISSOCK(answer_.file.st_mode)) return absl::OkStatus();
         return absl::FailedPreconditionError(absl::StrCat(question_.path, " is not a socket"));
       case FileQuestionKind::kHolds:
@@ -200,8 +223,19 @@ class Answerer {
     }
     const auto type = static_cast<uint64_t>(static_cast<uint32_t>(file_system.f_type));
     answer_.on_overlay = type == OVERLAYFS_SUPER_MAGIC;
-    answer_.may_wait = !(IsLocal(type) || (answer_.on_overlay &&
-                                           (question_.kind == FileQuestionKind::kHost || MountsAreOfHost(question_))));
+    answer_.may_wait = !IsLocal(type);
+    if (answer_.on_overlay) JudgeOverlay();
+  }
+
+  void JudgeOverlay() {
+    if (question_.kind == FileQuestionKind::kHost) {
+      answer_.may_wait = false;
+      return;
+    }
+    // In this order: a process can leave the host's mounts for those of a user, and not come back.
+    const std::optional<std::string> options = MountOptions(question_, answer_.fd.get());
+    answer_.may_wait = !options || !MountsAreOfHost(question_);
+    answer_.metacopy = options && CopiesNoData(*options);
   }
 
   absl::Status OpenLocated(absl::string_view path) {
@@ -337,17 +371,8 @@ class Answerer {
 
   absl::Status Memory() {
     answer_.text.resize(question_.bytes);
-    const std::span<char> into(answer_.text);
-    ssize_t got;
-    if (fd_ >= 0) {
-      got = pread(fd_, into.data(), into.size(), static_cast<off_t>(question_.start));
-    } else {
-      const iovec local{into.data(), into.size()};
-      const iovec remote{reinterpret_cast<void*>(question_.start), into.size()};  // NOLINT: of the other process
-      got = process_vm_readv(static_cast<pid_t>(question_.pid), &local, 1, &remote, 1, 0);
-    }
-    if (got == static_cast<ssize_t>(into.size())) return absl::OkStatus();
-    return got < 0 ? ErrnoError(errno, "memory") : absl::OutOfRangeError("not all of it is there");
+    ASSIGN_OR_RETURN(const size_t got, ReadAt(fd_, question_.start, std::as_writable_bytes(std::span(answer_.text))));
+    return got == question_.bytes ? absl::OkStatus() : absl::OutOfRangeError("not all of it is there");
   }
 
   const FileQuestion& question_;
@@ -397,8 +422,11 @@ std::string FileAnswerBytes(const FileAnswer& answer) {
   TapeWriter out;
   TapeCodec<absl::Status>::Write(answer.status, out);
   TapeCodec<struct stat>::Write(answer.file, out);
+  out.Put(int64_t{answer.file.st_ctim.tv_sec});
+  out.Put(int64_t{answer.file.st_ctim.tv_nsec});
   TapeCodec<bool>::Write(answer.may_wait, out);
   TapeCodec<bool>::Write(answer.on_overlay, out);
+  TapeCodec<bool>::Write(answer.metacopy, out);
   TapeCodec<std::optional<uint32_t>>::Write(answer.owner, out);
   out.Put(answer.mount_namespace);
   out.Put(answer.state);
@@ -412,8 +440,11 @@ std::optional<FileAnswer> ParseFileAnswer(absl::string_view bytes) {
   FileAnswer answer;
   answer.status = TapeCodec<absl::Status>::Read(in);
   answer.file = TapeCodec<struct stat>::Read(in);
+  answer.file.st_ctim.tv_sec = in.Get<int64_t>();
+  answer.file.st_ctim.tv_nsec = in.Get<int64_t>();
   answer.may_wait = TapeCodec<bool>::Read(in);
   answer.on_overlay = TapeCodec<bool>::Read(in);
+  answer.metacopy = TapeCodec<bool>::Read(in);
   answer.owner = TapeCodec<std::optional<uint32_t>>::Read(in);
   answer.mount_namespace = in.Get<uint64_t>();
   answer.state = in.Get<uint8_t>();

@@ -30,7 +30,7 @@ enum class FileQuestionKind : uint8_t {
   kRead,
   kCopy,         // the content as a memfd
   kMappedFiles,  // whether the process has a file mapped of which reading may wait
-  kMemory,       // of the process, at `start`: through `fd`, its /proc/PID/mem, or where there is none by its id
+  kMemory,       // of the process, at `start`: through `fd`, its /proc/PID/mem
   kLast = kMemory,
 };
 
@@ -54,6 +54,7 @@ struct FileAnswer {
   // of a descriptor that was opened for reading waits for a FUSE file system as well.
   bool may_wait = false;
   bool on_overlay = false;
+  bool metacopy = false;  // on an overlay whose copies of files may have their data in the layer below
   std::optional<uint32_t> owner;
   uint64_t mount_namespace = 0;
   uint8_t state = 0;  // OpenFileState
@@ -71,7 +72,7 @@ std::optional<FileQuestion> ParseFileQuestion(absl::string_view bytes);
 std::string FileAnswerBytes(const FileAnswer& answer);
 std::optional<FileAnswer> ParseFileAnswer(absl::string_view bytes);
 
-// The parts of a file's status that are used.
+// The parts of a file's status that are used, but for the time of its change: no stream has that.
 template <>
 struct TapeCodec<struct stat> {
   static void Write(const struct stat& status, TapeWriter& out) {

@@ -11,22 +11,34 @@
 
 namespace clrsampler {
 
+namespace {
+
+uint64_t NsOf(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * kSecondNs + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
 bool IsSameFile(const ImageFile& a, const ImageFile& b) {
   constexpr size_t kPage = 4096;
   if (a.inode != b.inode || a.size != b.size || a.modified_ns != b.modified_ns) return false;
   if (a.device == b.device) return true;
+  if (a.changed_ns != b.changed_ns) return false;
   const std::span<const std::byte> first = a.bytes().first(std::min(kPage, a.bytes().size()));
   const std::span<const std::byte> second = b.bytes().first(std::min(kPage, b.bytes().size()));
   return a.overlay && b.overlay && std::equal(first.begin(), first.end(), second.begin(), second.end());
+}
+
+std::string IdentityText(const ImageFile& file) {
+  return absl::StrCat(file.device, ":", file.inode, ":", file.size, ":", file.modified_ns, ":", file.changed_ns);
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusOr<OpenedFile> opened,
                                                                    absl::string_view path) {
   if (!opened.ok()) return opened.status();
   const struct stat& status = opened->status;
-  const Identity identity{
-      status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
-      static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+  const Identity identity{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), NsOf(status.st_mtim),
+                          NsOf(status.st_ctim)};
   if (by_identity_.size() >= purge_at_) {
     absl::erase_if(by_identity_, [](const auto& entry) { return entry.second.expired(); });
     purge_at_ = 2 * by_identity_.size() + 64;
@@ -41,33 +53,40 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   file->inode = identity.inode;
   file->size = identity.size;
   file->modified_ns = identity.modified_ns;
+  file->changed_ns = opened->metacopy ? 0 : identity.changed_ns;
   file->overlay = opened->on_overlay();
   file->content = *std::move(content);
   slot = file;
   return std::shared_ptr<const ImageFile>(std::move(file));
 }
 
-absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Get(const Process& process, const Mapping& mapping) {
+ImageFiles::Result ImageFiles::Remembered(const Process& process, absl::string_view key, absl::string_view path,
+                                          absl::FunctionRef<absl::StatusOr<OpenedFile>()> open) {
   main_loop_.Check();
-  // The inode is part of the key: after an upgrade in place the same path can be mapped with two contents.
-  const std::string key =
-      absl::StrCat(mapping.path, "\n", mapping.inode, "\n", mapping.device_major, ":", mapping.device_minor);
-  auto& known = by_process_.Of(process);
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
-  Result result = Share(process.files.OpenMapping(mapping), mapping.path);
-  if (known.size() < kMaxFilesPerProcess && !absl::IsUnavailable(result.status())) known.emplace(key, result);
+  OfProcess& known = by_process_.Of(process);
+  const auto found = known.answers.find(key);
+  if (found != known.answers.end()) return found->second;
+  if (known.files >= kMaxFilesPerProcess) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": process ", process.key.tgid, " has more than ", kMaxFilesPerProcess, " image files"));
+  }
+  Result result = Share(open(), path);
+  if (result.ok()) ++known.files;
+  if (known.answers.size() < kMaxAnswersPerProcess && !absl::IsUnavailable(result.status())) {
+    known.answers.emplace(key, result);
+  }
   return result;
 }
 
-absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetByPath(const Process& process, absl::string_view path) {
-  main_loop_.Check();
-  auto& known = by_process_.Of(process);
-  const auto found = known.find(path);
-  if (found != known.end()) return found->second;
-  Result result = Share(process.files.OpenImage(path), path);
-  if (known.size() < kMaxFilesPerProcess && !absl::IsUnavailable(result.status())) known.emplace(path, result);
-  return result;
+ImageFiles::Result ImageFiles::Get(const Process& process, const Mapping& mapping) {
+  // The inode is part of the key: after an upgrade in place the same path can be mapped with two contents.
+  const std::string key =
+      absl::StrCat(mapping.path, "\n", mapping.inode, "\n", mapping.device_major, ":", mapping.device_minor);
+  return Remembered(process, key, mapping.path, [&] { return process.files.OpenMapping(mapping); });
+}
+
+ImageFiles::Result ImageFiles::GetByPath(const Process& process, absl::string_view path) {
+  return Remembered(process, path, path, [&] { return process.files.OpenImage(path); });
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetOnHost(const Process& process,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "os/clock.h"
 #include "os/mapped_file.h"
@@ -28,6 +29,8 @@ struct ImageFile {
   uint64_t inode = 0;
   uint64_t size = 0;
   uint64_t modified_ns = 0;
+  // When its owner, mode or content was changed last; nobody can set it. 0: it says nothing of the data (metacopy).
+  uint64_t changed_ns = 0;
   bool overlay = false;  // of an overlayfs, which shows one file of a lower layer once a container, under a device each
   MappedFile content;
   mutable std::optional<std::string> hash;  // what ImageFiles::HashOf has said; main loop only
@@ -35,14 +38,22 @@ struct ImageFile {
   std::span<const std::byte> bytes() const { return content.bytes(); }
 };
 
-// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Two that share
-// inode, size, time and their first page, where headers and build id are, count as one.
+// Whether two images are one file: the kernel plants probes there, in the file of the lower layer. Files of two
+// overlays that share inode, size, both times and their first page, where headers and build id are, count as one. A
+// container that changes only the owner gets a copy of its own, which keeps all of these but the time of change.
 bool IsSameFile(const ImageFile& a, const ImageFile& b);
 
-// Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping; but
-// not that a file system did not answer, which is remembered by FileBroker. That failure is Unavailable.
+// Tells a file from all others, and from itself with other content. A user can set all of it but the time of change.
+std::string IdentityText(const ImageFile& file);
+
+// Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping. Two
+// failures are not remembered, and are Unavailable. One is that a file system did not answer, which FileBroker knows.
+// The other is that the files of others take all the room.
 class ImageFiles {
  public:
+  // A process has a share of MappedFile::kMaxViews, so that it can't take the files of others their room. A composite
+  // has some 200 components, a large program a thousand assemblies.
+  static constexpr size_t kMaxFilesPerProcess = MappedFile::kMaxViews / 8;
   // A caller that was told Unavailable asks again after so long.
   static constexpr uint64_t kAskAgainNs = kSecondNs;
   // The largest file taken: bounds address space, not memory, since pages come in as they are read.
@@ -68,26 +79,32 @@ class ImageFiles {
   std::span<const std::byte> Vdso();
 
  private:
-  // A composite has some 200 components; beyond this nothing is remembered, so a hostile process costs time, not
-  // memory.
-  static constexpr size_t kMaxFilesPerProcess = 4096;
+  // Beyond this nothing is remembered, so a hostile process costs time, not memory.
+  static constexpr size_t kMaxAnswersPerProcess = 4096;
 
   struct Identity {
-    uint64_t device, inode, size, modified_ns;
+    uint64_t device, inode, size, modified_ns, changed_ns;
     friend bool operator==(const Identity&, const Identity&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const Identity& id) {
-      return H::combine(std::move(h), id.device, id.inode, id.size, id.modified_ns);
+      return H::combine(std::move(h), id.device, id.inode, id.size, id.modified_ns, id.changed_ns);
     }
   };
-  absl::StatusOr<std::shared_ptr<const ImageFile>> Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);
+  using Result = absl::StatusOr<std::shared_ptr<const ImageFile>>;
+  struct OfProcess {
+    absl::flat_hash_map<std::string, Result> answers;
+    size_t files = 0;  // of them
+  };
+  Result Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);
+  // `open`: what is done where the process has not asked for `key` before.
+  Result Remembered(const Process& process, absl::string_view key, absl::string_view path,
+                    absl::FunctionRef<absl::StatusOr<OpenedFile>()> open);
 
   Tape* tape_;
   std::optional<std::vector<std::byte>> vdso_;
   absl::flat_hash_map<Identity, std::weak_ptr<const ImageFile>> by_identity_;
   size_t purge_at_ = 64;  // entries at which those of files that nobody uses any more are removed
-  using Result = absl::StatusOr<std::shared_ptr<const ImageFile>>;
-  PerProcess<absl::flat_hash_map<std::string, Result>> by_process_;
+  PerProcess<OfProcess> by_process_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -25,13 +25,15 @@ MappingKind ClassifyMapping(absl::string_view path, uint64_t inode) {
 void MappingTable::Insert(Mapping mapping) {
   if (mapping.start >= mapping.end) return;
   ++generation_;
-  auto at = mappings_.upper_bound(mapping.start);
-  if (at != mappings_.begin()) {
+  Content& content = Own();
+  Mappings& mappings = content.mappings;
+  auto at = mappings.upper_bound(mapping.start);
+  if (at != mappings.begin()) {
     if (const auto before = std::prev(at); before->end > mapping.start) at = before;
   }
   // The rest below and above of the mappings that the new one overlaps.
   std::optional<Mapping> head, tail;
-  while (at != mappings_.end() && at->start < mapping.end) {
+  while (at != mappings.end() && at->start < mapping.end) {
     if (at->start < mapping.start) {
       head = *at;
       head->end = mapping.start;
@@ -41,32 +43,37 @@ void MappingTable::Insert(Mapping mapping) {
       tail->file_offset += mapping.end - at->start;
       tail->start = mapping.end;
     }
-    at = Remove(at);
+    at = Remove(content, at);
   }
-  if (head.has_value()) Add(*std::move(head));
-  if (tail.has_value()) Add(*std::move(tail));
-  Add(std::move(mapping));
+  if (head.has_value()) Add(content, *std::move(head));
+  if (tail.has_value()) Add(content, *std::move(tail));
+  Add(content, std::move(mapping));
 }
 
-void MappingTable::Add(Mapping mapping) {
+MappingTable::Content& MappingTable::Own() {
+  if (content_.use_count() > 1) content_ = std::make_shared<Content>(*content_);
+  return *content_;
+}
+
+void MappingTable::Add(Content& content, Mapping mapping) {
   jit_memory_ += mapping.kind == MappingKind::kJitMemory;
-  arrived_.push_back({generation_, mapping.start});
-  mappings_.insert(std::move(mapping));
-  while (arrived_.size() > std::max(kMinArrivals, mappings_.size())) {
-    known_since_ = arrived_.front().generation;
-    arrived_.pop_front();
+  std::deque<Arrival>& arrived = content.arrived;
+  arrived.push_back({generation_, mapping.start});
+  content.mappings.insert(std::move(mapping));
+  while (arrived.size() > std::max(kMinArrivals, content.mappings.size())) {
+    known_since_ = arrived.front().generation;
+    arrived.pop_front();
   }
 }
 
-MappingTable::Mappings::iterator MappingTable::Remove(Mappings::iterator at) {
+MappingTable::Mappings::iterator MappingTable::Remove(Content& content, Mappings::iterator at) {
   jit_memory_ -= at->kind == MappingKind::kJitMemory;
-  return mappings_.erase(at);
+  return content.mappings.erase(at);
 }
 
 void MappingTable::Clear() {
-  mappings_.clear();
+  content_ = std::make_shared<Content>();
   replaced_.clear();
-  arrived_.clear();
   jit_memory_ = 0;
   known_since_ = ++generation_;
 }
@@ -76,8 +83,8 @@ const Mapping* MappingTable::Find(uint64_t address) const {
   if (last.generation == generation_ && last.mapping->start <= address && address < last.mapping->end) {
     return last.mapping;
   }
-  const auto above = mappings_.upper_bound(address);
-  if (above == mappings_.begin()) return nullptr;
+  const auto above = all().upper_bound(address);
+  if (above == all().begin()) return nullptr;
   const Mapping& found = *std::prev(above);
   if (address >= found.end) return nullptr;
   last = {generation_, &found};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,8 @@ struct MappingByStart {
 };
 
 // Sorted and free of overlaps. Only on the main loop. A change costs O(log n): a process may have 65,530 mappings, and
-// new ones come below the others.
+// new ones come below the others. Copies share their content until one of them changes, as a process and its children
+// do: a change of a copy costs O(n) once.
 class MappingTable {
  public:
   using Mappings = absl::btree_set<Mapping, MappingByStart>;
@@ -74,7 +76,8 @@ class MappingTable {
   void Clear();
 
   const Mapping* Find(uint64_t address) const;  // nullptr: no executable mapping that we know of
-  const Mappings& all() const { return mappings_; }
+  const Mappings& all() const { return content_->mappings; }
+  bool SharesContentWith(const MappingTable& other) const { return content_ == other.content_; }
   uint64_t generation() const { return generation_; }  // grows with every change
   bool has_jit_memory() const { return jit_memory_ > 0; }
 
@@ -86,11 +89,12 @@ class MappingTable {
   template <typename Visitor>
   void ForEachSince(uint64_t generation, Visitor&& visit) const {
     if (!KnowsSince(generation)) {
-      for (const Mapping& mapping : mappings_) visit(mapping);
+      for (const Mapping& mapping : all()) visit(mapping);
       return;
     }
-    for (auto at = arrived_.rbegin(); at != arrived_.rend() && at->generation > generation; ++at) {
-      if (const auto found = mappings_.find(at->start); found != mappings_.end()) visit(*found);
+    const std::deque<Arrival>& arrived = content_->arrived;
+    for (auto at = arrived.rbegin(); at != arrived.rend() && at->generation > generation; ++at) {
+      if (const auto found = all().find(at->start); found != all().end()) visit(*found);
     }
   }
 
@@ -116,8 +120,14 @@ class MappingTable {
     uint64_t generation;
     uint64_t start;
   };
-  void Add(Mapping mapping);
-  Mappings::iterator Remove(Mappings::iterator at);
+  struct Content {
+    Mappings mappings;
+    // The newest, at most as many as there are mappings: to visit them is no more work than to visit all.
+    std::deque<Arrival> arrived;
+  };
+  Content& Own();  // for a change
+  void Add(Content& content, Mapping mapping);
+  Mappings::iterator Remove(Content& content, Mappings::iterator at);
 
   // Where addresses of a page were found last: a stack's addresses lie in few pages, and several ask for each. A copy
   // of the table begins without: these point into it.
@@ -144,11 +154,10 @@ class MappingTable {
     std::vector<Entry> entries_;
   };
 
-  Mappings mappings_;
-  std::vector<ReplacedRange> replaced_;
-  // The newest, at most as many as there are mappings: to visit them is no more work than to visit all.
   static constexpr size_t kMinArrivals = 1024;
-  std::deque<Arrival> arrived_;
+
+  std::shared_ptr<Content> content_ = std::make_shared<Content>();
+  std::vector<ReplacedRange> replaced_;
   uint64_t known_since_ = 1;
   size_t jit_memory_ = 0;  // mappings of that kind
   uint64_t generation_ = 1;

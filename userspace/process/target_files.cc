@@ -86,7 +86,7 @@ absl::StatusOr<size_t> OpenedFile::ReadAt(uint64_t offset, std::span<std::byte> 
 
 absl::StatusOr<MappedFile> OpenedFile::Map(uint64_t max_bytes) const {
   if (may_wait && broker != nullptr) {
-    if (tape == nullptr) return broker->MapCopy(fd.get(), status, max_bytes);
+    if (tape == nullptr) return broker->MapCopy(pid, fd.get(), status, max_bytes);
     return absl::UnavailableError("a file on a network or user-space file system is not saved in a stream");
   }
   if (tape == nullptr) return MappedFile::Map(fd.get(), 0, 0, max_bytes);
@@ -166,7 +166,9 @@ absl::StatusOr<OpenedFile> TargetFiles::ThroughTape(Open&& open, absl::string_vi
       "open ", pid_, " ", question);
   RETURN_IF_ERROR(status.status());
   if (tape_->plays()) file = OpenedFile{.fd = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC))};
+  const timespec changed = file->status.st_ctim;
   file->status = *status;
+  file->status.st_ctim = changed;
   file->tape = tape_;
   return file;
 }
@@ -237,7 +239,9 @@ absl::StatusOr<OpenedFile> TargetFiles::Opened(FileAnswer answer) const {
                     .status = answer.file,
                     .broker = broker_,
                     .may_wait = answer.may_wait && broker_ != nullptr,
-                    .overlay = answer.on_overlay};
+                    .overlay = answer.on_overlay,
+                    .metacopy = answer.metacopy,
+                    .pid = pid_};
 }
 
 void TargetFiles::ReopenNow() {
@@ -279,10 +283,13 @@ absl::StatusOr<OpenedFile> TargetFiles::OpenRuntimeFile(absl::string_view path) 
   return ThroughTape([&] { return Opened(Ask(FileQuestionKind::kRuntimeFile, path)); }, absl::StrCat("runtime ", path));
 }
 
-absl::StatusOr<UniqueFd> TargetFiles::LocateSocket(absl::string_view path) const {
-  FileAnswer answer = Ask(FileQuestionKind::kSocket, path);
-  RETURN_IF_ERROR(answer.status);
-  return std::move(answer.fd);
+absl::StatusOr<OpenedFile> TargetFiles::LocateSocket(absl::string_view path) const {
+  ASSIGN_OR_RETURN(OpenedFile socket, Opened(Ask(FileQuestionKind::kSocket, path)));
+  // To connect is to ask the file system for the right to.
+  if (socket.may_wait) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " lies on a file system that may not answer"));
+  }
+  return socket;
 }
 
 absl::Status TargetFiles::RemoveRuntimeFile(absl::string_view directory, absl::string_view name,

@@ -31,12 +31,15 @@ namespace clrsampler {
 class FileBroker;
 
 struct OpenedFile {
-  UniqueFd fd;            // of /dev/null where a tape plays; of a file that may_wait it only says where it is
-  struct stat status {};  // of the descriptor, not of the path, as of the opening or the last Refresh
+  UniqueFd fd;  // of /dev/null where a tape plays; of a file that may_wait it only says where it is
+  // The descriptor's, not the path's, as of the opening or the last Refresh. Where a tape plays, st_ctim is zero.
+  struct stat status {};
   Tape* tape = nullptr;
   FileBroker* broker = nullptr;  // asks for us where the file may_wait
   bool may_wait = false;         // its file system is another program's or machine's
   bool overlay = false;
+  bool metacopy = false;  // FileAnswer::metacopy
+  uint32_t pid = 0;       // of the process that it was opened for
 
   // The descriptor's status now.
   absl::StatusOr<struct stat> StatusNow() const;
@@ -104,8 +107,9 @@ class TargetFiles {
   absl::StatusOr<OpenedFile> OpenDirectory(absl::string_view path) const;
 
   // A descriptor by which a Unix socket can be connected to (connect to /proc/self/fd/N: no limit on the path's length,
-  // and no second resolution of it). No symbolic link as last component.
-  absl::StatusOr<UniqueFd> LocateSocket(absl::string_view path) const;
+  // and no second resolution of it). No symbolic link as last component. FailedPrecondition: it is no socket, or it
+  // lies on a file system that may not answer.
+  absl::StatusOr<OpenedFile> LocateSocket(absl::string_view path) const;
 
   // Removes the regular file `name` in `directory`, if `is_it` says yes to what lies there. NotFound: there is none;
   // FailedPrecondition: another file. Between the look and the removal the name may change hands, but only by those who

@@ -49,7 +49,8 @@ class MemoryReader {
 };
 
 // Copies memory of a process (of our own pid namespace) as it is now, whatever program it runs; false when not all of
-// it could be read. process_vm_readv.
+// it could be read. /proc/PID/mem is opened for each read (5 us), since a descriptor that is kept shows what ran before
+// an exec. process_vm_readv would wait without an end for a page that the process keeps back (userfaultfd).
 bool ReadTargetMemory(uint32_t tgid, uint64_t address, std::span<std::byte> into);
 using ReadMemory = std::function<bool(uint32_t tgid, uint64_t address, std::span<std::byte> into)>;
 // The same through a tape and a broker, nullptr or not.

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "formats/profile/frame_texts.h"
 #include "formats/profile/profile_model.h"
 
@@ -47,22 +49,22 @@ class ModelCopier {
     }
   }
 
-  // Copies the events of threads that were taken over, and of their processes as a whole; those for which `keep` says
-  // true.
-  void Events(uint64_t shift_ns, const std::function<bool(const ModelEvent&)>& keep) {
+  // Copies the events of threads that were taken over, and of their processes as a whole. `place` gives each the times
+  // that it has there, or leaves it out.
+  void Events(absl::FunctionRef<std::optional<ModelEvent>(const ModelEvent&)> place) {
     absl::flat_hash_set<uint32_t> pids;
     for (size_t i = 0; i < threads_.size(); ++i) {
       if (threads_[i] != kNone) pids.insert(from_.threads[i].pid);
     }
-    for (ModelEvent event : from_.events) {
-      if (!keep(event)) continue;
+    for (const ModelEvent& event : from_.events) {
       const ModelThread& thread = from_.threads[event.thread];
       if (threads_[event.thread] == kNone && (thread.tid != 0 || !pids.contains(thread.pid))) continue;
-      event.time_ns += shift_ns;
-      event.thread = Thread(event.thread);
-      event.name = String(event.name);
-      event.detail = String(event.detail);
-      to_.Event(event);
+      std::optional<ModelEvent> placed = place(event);
+      if (!placed) continue;
+      placed->thread = Thread(event.thread);
+      placed->name = String(event.name);
+      placed->detail = String(event.detail);
+      to_.Event(*placed);
     }
   }
 

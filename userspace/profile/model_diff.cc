@@ -118,11 +118,12 @@ absl::StatusOr<double> FactorFor(const ProfileModel& before, const ProfileModel&
   if (basis == DiffBasis::kShare) {
     return static_cast<double>(after.total_weight) / static_cast<double>(before.total_weight);
   }
-  if (before.meta.duration_ns == 0 || after.meta.duration_ns == 0) {
+  const uint64_t before_ns = before.meta.recorded_ns(), after_ns = after.meta.recorded_ns();
+  if (before_ns == 0 || after_ns == 0) {
     return WithHint(absl::InvalidArgumentError("one of the profiles does not say how long it was recorded"),
                     "compare shares (--by share), or give .json or .pb.gz files");
   }
-  double factor = static_cast<double>(after.meta.duration_ns) / static_cast<double>(before.meta.duration_ns);
+  double factor = static_cast<double>(after_ns) / static_cast<double>(before_ns);
   if (before.meta.unit == WeightUnit::kSamples && before.meta.period_ns != after.meta.period_ns) {
     if (before.meta.period_ns == 0 || after.meta.period_ns == 0) {
       return WithHint(absl::InvalidArgumentError("one of the profiles does not say what time a sample stands for"),
@@ -179,11 +180,17 @@ struct Comparer {
   Chance chance;
   bool tested = false;
 
-  // In the order of StackCounter.
-  std::vector<WeightChange> Compare(const StackTree& tree, std::span<const StackGroup> groups) const {
+  // In the order of StackCounter. `scattered`: whether scatter could be measured.
+  std::vector<WeightChange> Compare(const StackTree& tree, std::span<const StackGroup> groups,
+                                    bool* scattered = nullptr) const {
     const StackCounter counter(tree, groups);
     const StackCounts old_counts = CountStacks(before, rows_before, tree, counter);
     const StackCounts new_counts = CountStacks(after, rows_after, tree, counter);
+    if (scattered != nullptr) {
+      const auto measured = [](const StackScatter& scatter) { return scatter.degrees > 0; };
+      *scattered = std::any_of(old_counts.scatter.begin(), old_counts.scatter.end(), measured) ||
+                   std::any_of(new_counts.scatter.begin(), new_counts.scatter.end(), measured);
+    }
     std::vector<WeightChange> changes(counter.size());
     for (size_t i = 0; i < changes.size(); ++i) {
       WeightChange& change = changes[i];
@@ -415,7 +422,10 @@ absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const Profi
   }
 
   const StackTree shape = ShapeOf(diff);
-  std::vector<WeightChange> changes = comparer.Compare(shape, {});
+  bool scattered = false;
+  std::vector<WeightChange> changes = comparer.Compare(shape, {}, &scattered);
+  const bool times = !before.samples.time_ns.empty() || !after.samples.time_ns.empty();
+  diff.scatter_unknown = diff.tested && times && !scattered;
   if (diff.tested) UnmarkMoved(comparer, diff, shape, changes);
   const StackCounter counter(shape, {});
   for (size_t i = 0; i < diff.methods.size(); ++i) {

@@ -12,10 +12,11 @@
 // follow each other are alike (phases, collections), so the variance is multiplied by their dispersion. That is how
 // much the counts of 20, 10 or 5 equal stretches of each recording scatter more than chance has it. It is chi square by
 // degrees of freedom, the largest of the three, at least 1. It is taken for each method and stack by itself, where
-// samples have times. Changes that are slower than a fifth of a recording do not show in it: other work on the machine,
-// or another length of run. The methods, and the stacks, are marked by the procedure of Benjamini and Hochberg at a
-// false discovery rate of kFalseDiscoveryRate. Where nothing has changed that rate is the chance of any mark at all:
-// one in 100 pairs of recordings for each of the three tables.
+// samples have times. Stretches begin at the first sample, and leave out long times without any. Changes that are
+// slower than a fifth of a recording do not show in it: other work on the machine, or another length of run. The
+// methods, and the stacks, are marked by the procedure of Benjamini and Hochberg at a false discovery rate of
+// kFalseDiscoveryRate. Where nothing has changed that rate is the chance of any mark at all: one in 100 pairs of
+// recordings for each of the three tables.
 //
 // Inlining. A JIT compiles a method into its caller in one run and not in the next, by what it has seen so far. Its
 // weight is then its caller's own, and its callees stand below that: no time is gained or lost, but whole methods come
@@ -76,6 +77,8 @@ struct ProfileDiff {
   WeightUnit unit = WeightUnit::kSamples;
   double factor = 1;  // that `before` was multiplied with
   bool tested = false;
+  // Samples have times, but no scatter could be measured: some have none, or they are too few. Dispersions are 1 then.
+  bool scatter_unknown = false;
   uint64_t total_before = 0, total_after = 0;
   std::vector<MethodChange> methods;
   std::vector<std::string> processes;

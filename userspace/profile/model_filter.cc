@@ -1,6 +1,7 @@
 #include "profile/model_filter.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,13 +42,44 @@ absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const s
   return threads;
 }
 
-// The facts about a recording of which only this time is left. Times of samples stay those of the whole.
-void CutTo(const ProfileFilter& filter, ProfileMeta& meta) {
-  meta.account_json.clear();  // it counts removed samples as well
-  if (meta.duration_ns == 0) return;
-  const uint64_t end = std::min(filter.to_ns.value_or(kNoTime), meta.duration_ns);
-  meta.duration_ns = end - std::min(filter.from_ns.value_or(0), end);
-}
+// A stretch of a recording that becomes a recording of its own. Its times count from its own beginning, so that every
+// reader finds the samples between the start and the end that the profile names.
+class TimePart {
+ public:
+  explicit TimePart(const ProfileFilter& filter)
+      : from_ns_(filter.from_ns.value_or(0)), to_ns_(std::max(from_ns_, filter.to_ns.value_or(kNoTime))) {}
+
+  bool Has(uint64_t time_ns) const { return time_ns != kNoTime && time_ns >= from_ns_ && time_ns < to_ns_; }
+  uint64_t Moved(uint64_t time_ns) const { return time_ns - from_ns_; }
+
+  // nullopt: nothing of it lies in the part. Else the event with what does.
+  std::optional<ModelEvent> Cut(ModelEvent event) const {
+    const uint64_t begin = event.time_ns, end = begin + std::min(event.duration_ns, kNoTime - begin);
+    if (begin >= to_ns_ || (begin < from_ns_ && end <= from_ns_)) return std::nullopt;
+    event.time_ns = std::max(begin, from_ns_) - from_ns_;
+    event.duration_ns = std::min(end, to_ns_) - std::max(begin, from_ns_);
+    return event;
+  }
+
+  void Cut(ProfileMeta& meta) const {
+    meta.account_json.clear();  // it counts removed samples as well
+    for (uint64_t* start : {&meta.start_unix_ns, &meta.start_monotonic_ns}) {
+      if (*start > 0) *start += std::min(from_ns_, kNoTime - *start);
+    }
+    if (meta.duration_ns == 0) return;
+    std::vector<TimeStretch> stretches = meta.Stretches();
+    std::erase_if(stretches, [&](const TimeStretch& one) { return one.end_ns <= from_ns_ || one.begin_ns >= to_ns_; });
+    for (TimeStretch& one : stretches) {
+      one = {std::max(one.begin_ns, from_ns_) - from_ns_, std::min(one.end_ns, to_ns_) - from_ns_};
+    }
+    const uint64_t end = std::min(to_ns_, meta.duration_ns);
+    meta.duration_ns = end - std::min(from_ns_, end);
+    meta.SetRecorded(std::move(stretches));
+  }
+
+ private:
+  const uint64_t from_ns_, to_ns_;
+};
 
 }  // namespace
 
@@ -81,7 +113,8 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
 
   ProfileModelBuilder builder;
   builder.meta() = model.meta;
-  if (by_time) CutTo(filter, builder.meta());
+  const TimePart part(filter);
+  if (by_time) part.Cut(builder.meta());
   ModelCopier copier(model, builder, [&](NodeIndex node) {
     const ModelFrame& frame = model.frame_of(node);
     if (filter.no_kernel && frame.kind == ModelFrameKind::kKernel) return false;
@@ -93,9 +126,9 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
     if (focused && !(*focused)[sample.stack]) continue;
     if (ignored && (*ignored)[sample.stack]) continue;
     if (threads && !(*threads)[sample.thread]) continue;
-    if (by_time && (sample.time_ns == kNoTime || sample.time_ns < filter.from_ns.value_or(0) ||
-                    sample.time_ns >= filter.to_ns.value_or(kNoTime))) {
-      continue;
+    if (by_time) {
+      if (!part.Has(sample.time_ns)) continue;
+      sample.time_ns = part.Moved(sample.time_ns);
     }
     sample.stack = copier.Stack(sample.stack);
     sample.thread = copier.Thread(sample.thread);
@@ -103,10 +136,7 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
     builder.Add(sample);
   }
   copier.Sources();
-  copier.Events(0, [&](const ModelEvent& event) {
-    return !by_time || (event.time_ns < filter.to_ns.value_or(kNoTime) &&
-                        event.time_ns + event.duration_ns >= filter.from_ns.value_or(0));
-  });
+  copier.Events([&](const ModelEvent& event) { return by_time ? part.Cut(event) : event; });
   return std::move(builder).Build();
 }
 

@@ -25,7 +25,10 @@ struct ProfileFilter {
   bool empty() const;
 };
 
-// With times, the duration becomes that of the part, and the account of the run goes: it is one of the whole.
+// With times, the result is as if only that part had been recorded: start, duration, and times of samples and events
+// are the part's. An event that reaches out of it counts with what lies in it. The account of the run goes: it is one
+// of the whole.
+//
 // InvalidArgument: an expression that is none, or times where the profile has none.
 absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilter& filter);
 

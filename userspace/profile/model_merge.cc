@@ -62,6 +62,33 @@ void AddWord(const std::string& word, std::string& list) {
   absl::StrAppend(&list, list.empty() ? "" : ", ", word);
 }
 
+// The time from the first start to the last end, and the parts of it that were recorded.
+void SetTimes(const std::vector<ProfileModel>& profiles, ProfileMeta& meta) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  uint64_t start = kMost, end = 0;
+  bool known = true;  // how long each of them was recorded
+  for (const ProfileModel& profile : profiles) {
+    const uint64_t begin = profile.meta.start_unix_ns;
+    if (begin == 0) continue;
+    start = std::min(start, begin);
+    end = std::max(end, begin + std::min(profile.meta.duration_ns, kMost - begin));
+    known &= profile.meta.duration_ns > 0;
+  }
+  if (end == 0) return;
+  meta.start_unix_ns = start;
+  meta.duration_ns = end - start;
+  if (!known) return;
+  std::vector<TimeStretch> recorded;
+  for (const ProfileModel& profile : profiles) {
+    if (profile.meta.start_unix_ns == 0) continue;
+    const uint64_t shift = profile.meta.start_unix_ns - start;
+    for (const TimeStretch& one : profile.meta.Stretches()) {
+      recorded.push_back({shift + std::min(one.begin_ns, kMost - shift), shift + std::min(one.end_ns, kMost - shift)});
+    }
+  }
+  meta.SetRecorded(std::move(recorded));
+}
+
 }  // namespace
 
 absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& profiles) {
@@ -73,7 +100,6 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
   meta.period_ns = common.period_ns;
   meta.view = profiles.front().meta.view;
   meta.creator = profiles.front().meta.creator;
-  uint64_t start = std::numeric_limits<uint64_t>::max(), end = 0;
   for (const ProfileModel& profile : profiles) {
     if (profile.meta.view != meta.view) {
       return WithHint(absl::InvalidArgumentError(absl::StrCat("views ", ProfileViewText(meta.view), " and ",
@@ -84,21 +110,15 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
     AddWord(profile.meta.command, meta.command);
     meta.pids.insert(meta.pids.end(), profile.meta.pids.begin(), profile.meta.pids.end());
     meta.whole_host |= profile.meta.whole_host;
-    if (profile.meta.start_unix_ns == 0) continue;
-    start = std::min(start, profile.meta.start_unix_ns);
-    end = std::max(end, profile.meta.start_unix_ns + profile.meta.duration_ns);
   }
   std::sort(meta.pids.begin(), meta.pids.end());
   meta.pids.erase(std::unique(meta.pids.begin(), meta.pids.end()), meta.pids.end());
-  if (end > 0) {
-    meta.start_unix_ns = start;
-    meta.duration_ns = end - start;
-  }
+  SetTimes(profiles, meta);
 
   for (size_t i = 0; i < profiles.size(); ++i) {
     const ProfileModel& profile = profiles[i];
     ModelCopier copier(profile, builder);
-    const uint64_t shift = profile.meta.start_unix_ns - std::min(profile.meta.start_unix_ns, start);
+    const uint64_t shift = profile.meta.start_unix_ns - std::min(profile.meta.start_unix_ns, meta.start_unix_ns);
     const bool timed = profile.meta.start_unix_ns > 0 || profiles.size() == 1;
     for (size_t row = 0; row < profile.samples.size(); ++row) {
       ModelSample sample = profile.samples.at(row);
@@ -113,7 +133,11 @@ absl::StatusOr<ProfileModel> MergeProfiles(const std::vector<ProfileModel>& prof
       builder.Add(sample);
     }
     copier.Sources();
-    if (timed) copier.Events(shift, [](const ModelEvent&) { return true; });
+    if (!timed) continue;
+    copier.Events([&](ModelEvent event) {
+      event.time_ns += shift;
+      return event;
+    });
   }
   return std::move(builder).Build();
 }

@@ -166,6 +166,13 @@ void RuntimeActivity::CutPauses() {
   for_background_ = false;
 }
 
+bool RuntimeActivity::IsInPauseSince(MonotonicTime time) const {
+  return (stopper_ != 0 && stopped_ <= time) ||
+         std::ranges::any_of(unanswered_, [&](const Request& one) { return one.time <= time; }) ||
+         std::ranges::any_of(periods_,
+                             [&](const Period& one) { return one.end == MonotonicTime::Max() && one.begin <= time; });
+}
+
 void RuntimeActivity::CutCompilations() { under_way_.clear(); }
 
 void RuntimeActivity::DropBefore(MonotonicTime time) {

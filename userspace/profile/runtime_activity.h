@@ -61,6 +61,8 @@ class RuntimeActivity {
     CutPauses();
     CutCompilations();
   }
+  // Whether anything of pauses that began by that time is under way, as far as is known.
+  bool IsInPauseSince(MonotonicTime time) const;
   // No question about an earlier time will come.
   void DropBefore(MonotonicTime time);
   bool empty() const { return periods_.empty() && compilations_.empty() && under_way_.empty(); }

@@ -1,6 +1,8 @@
 #include "profile/stack_counts.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace clrsampler {
@@ -56,6 +58,67 @@ class ScatterSum {
   std::vector<double> chi_square_;
 };
 
+// The rows by their times. Empty: one has none, which is missing from the end.
+std::vector<uint32_t> InOrderOfTime(const std::vector<uint64_t>& times) {
+  if (std::find(times.begin(), times.end(), kNoTime) != times.end()) return {};
+  std::vector<uint32_t> rows(times.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  const auto earlier = [&](uint32_t a, uint32_t b) { return times[a] < times[b]; };
+  if (!std::is_sorted(rows.begin(), rows.end(), earlier)) std::stable_sort(rows.begin(), rows.end(), earlier);
+  return rows;
+}
+
+// The longest times between two samples that follow each other, longest first, one for each short stretch.
+std::vector<uint64_t> LongestGaps(const std::vector<uint64_t>& times, const std::vector<uint32_t>& rows) {
+  std::vector<uint64_t> longest;  // a heap whose front is the least
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const uint64_t gap = times[rows[i]] - times[rows[i - 1]];
+    if (gap == 0 || (longest.size() == kShortStretches && gap <= longest.front())) continue;
+    if (longest.size() == kShortStretches) {
+      std::pop_heap(longest.begin(), longest.end(), std::greater<>());
+      longest.pop_back();
+    }
+    longest.push_back(gap);
+    std::push_heap(longest.begin(), longest.end(), std::greater<>());
+  }
+  std::sort(longest.rbegin(), longest.rend());
+  return longest;
+}
+
+// The time from which on a gap is long. Gaps are taken out one by one, the longest first, each with one of the
+// stretches. It ends where the next gap fits into a stretch of what is left.
+uint64_t LongGap(const std::vector<uint64_t>& longest, uint64_t length) {
+  // Fewer samples than stretches say nothing about gaps.
+  if (longest.size() < kShortStretches) return kNoTime;
+  for (size_t i = 0; i < longest.size(); ++i) {
+    const uint64_t stretch = length / (kShortStretches - i);
+    if (longest[i] <= stretch) return stretch;
+    length -= longest[i];
+  }
+  return kNoTime;
+}
+
+// The rows of each short stretch. Empty: not all have times.
+std::vector<std::vector<uint32_t>> DivideByTime(const std::vector<uint64_t>& times) {
+  const std::vector<uint32_t> rows = InOrderOfTime(times);
+  if (rows.empty()) return {};
+  const std::vector<uint64_t> longest = LongestGaps(times, rows);
+  const uint64_t whole = times[rows.back()] - times[rows.front()];
+  const uint64_t long_gap = LongGap(longest, whole);
+  uint64_t length = whole;
+  for (const uint64_t gap : longest) length -= gap > long_gap ? gap : 0;
+  // Rounded up, so that the last nanosecond is in the last one; in whole numbers, which have no limit at 2^53.
+  const uint64_t stretch_ns = length / kShortStretches + 1;
+  std::vector<std::vector<uint32_t>> stretches(kShortStretches);
+  uint64_t at = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const uint64_t gap = i == 0 ? 0 : times[rows[i]] - times[rows[i - 1]];
+    if (gap <= long_gap) at += gap;
+    stretches[at / stretch_ns].push_back(rows[i]);
+  }
+  return stretches;
+}
+
 }  // namespace
 
 StackCounter::StackCounter(const StackTree& tree, std::span<const StackGroup> groups)
@@ -95,16 +158,8 @@ StackCounts CountStacks(const ProfileModel& model, std::span<const uint32_t> row
   counts.values = counter.Count(self);
   if (model.samples.time_ns.empty() || model.meta.unit != WeightUnit::kSamples) return counts;
 
-  uint64_t end = 0;
-  for (const uint64_t time : model.samples.time_ns) end = time == kNoTime ? end : std::max(end, time + 1);
-  // Rounded up, so that the last nanosecond is in the last one; in whole numbers, which have no limit at 2^53.
-  const uint64_t stretch_ns = end / kShortStretches + (end % kShortStretches != 0 ? 1 : 0);
-  std::vector<std::vector<uint32_t>> stretches(kShortStretches);
-  for (uint32_t row = 0; row < rows.size(); ++row) {
-    const uint64_t time = model.samples.time_ns[row];
-    if (time == kNoTime) return counts;  // what has no time is missing from the end
-    stretches[time / stretch_ns].push_back(row);
-  }
+  const std::vector<std::vector<uint32_t>> stretches = DivideByTime(model.samples.time_ns);
+  if (stretches.empty()) return counts;
   std::vector<ScatterSum> sums;
   for (const size_t of_this_length : StackCounts::kStretches) {
     sums.emplace_back(model, counts.values, kShortStretches / of_this_length);

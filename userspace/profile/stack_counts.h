@@ -55,7 +55,9 @@ class StackCounter {
   std::vector<bool> outermost_;  // no caller is the same method
 };
 
-// How much the values of equal stretches of the recording scatter: chi square, which by chance is about `degrees`.
+// How much the values of equal stretches of the recording scatter: chi square, which by chance is about `degrees`. The
+// recording is taken from its first sample to its last. Long stretches without any sample are left out before it is
+// divided: between recordings that were merged, or where the program slept.
 struct StackScatter {
   std::vector<double> chi_square;  // of each value
   double degrees = 0;              // 0: not known

@@ -25,6 +25,12 @@ struct WaitTimes {
   friend bool operator==(const WaitTimes&, const WaitTimes&) = default;
 };
 
+// The waits that may be somebody's trouble, also where nothing runs.
+inline uint64_t WaitedForThreadsNs(const WaitTimes& waits) {
+  return waits.of(WaitKind::kMonitor) + waits.of(WaitKind::kLock) + waits.of(WaitKind::kTaskWait) +
+         waits.of(WaitKind::kSemaphore) + waits.of(WaitKind::kEvent);
+}
+
 inline void AddTimes(WaitTimes& sum, const WaitTimes& more) {
   sum.running_ns += more.running_ns;
   sum.short_ns += more.short_ns;

@@ -60,6 +60,8 @@ PauseWatch::ProcessState& PauseWatch::TargetOf(ProcessKey key) {
 
 void PauseWatch::Arrived(const wire_runtime_event& event) {
   main_loop_.Check();
+  if (event.hook == WIRE_HOOK_SUSPEND || event.hook == WIRE_HOOK_SUSPENDED) unended_.insert(event.tgid);
+  if (event.hook == WIRE_HOOK_RESTART) unended_.erase(event.tgid);
   if (event.hook == WIRE_HOOK_SUSPEND) {
     ++asking_[event.tgid];
   } else if (event.hook == WIRE_HOOK_SUSPENDED) {
@@ -120,6 +122,16 @@ std::optional<MonotonicTime> PauseWatch::PausedSince(ProcessKey key, MonotonicTi
   return found == states_.end() ? std::nullopt : found->second->tracker.PausedSince(time);
 }
 
+std::vector<ProcessKey> PauseWatch::PausedProcesses(MonotonicTime time) const {
+  std::vector<ProcessKey> keys;
+  for (const auto& [key, state] : states_) {
+    const SuspensionTracker& tracker = state->tracker;
+    const Pause* const pause = tracker.Stopped() != nullptr ? tracker.Stopped() : tracker.Suspending();
+    if (pause != nullptr && pause->requested <= time) keys.push_back(key);
+  }
+  return keys;
+}
+
 std::optional<std::string> PauseWatch::ManagedMethodOf(std::span<const FrameId> frames) const {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     const Frame& text = frames_.at(*frame);
@@ -171,6 +183,7 @@ void PauseWatch::End(ProcessKey key) {
   AddTo(counters_.suspensions, state.tracker.counters());
   asking_.erase(key.tgid);
   sees_returns_.erase(key.tgid);
+  unended_.erase(key.tgid);
   states_.erase(found);
 }
 

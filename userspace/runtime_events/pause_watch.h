@@ -69,9 +69,14 @@ class PauseWatch {
   // An event of a process has left the ring; its turn (Handle) comes later.
   void Arrived(const wire_runtime_event& event);
   // Events of it are missing here.
-  void MissedBeforeArrival(ProcessKey key) { asking_.erase(key.tgid); }
+  void MissedBeforeArrival(ProcessKey key) {
+    asking_.erase(key.tgid);
+    unended_.erase(key.tgid);
+  }
   // Whether a sample that leaves the ring now may fall between a request and its stop.
   bool MayBeBlamed(uint32_t tgid) const { return asking_.contains(tgid); }
+  // Whether all of a pause has arrived but for its end. True at most once for each event that arrives.
+  bool LacksOnlyItsEnd(uint32_t tgid) const { return unended_.contains(tgid); }
 
   // Both in the order of their times.
   // `sees_returns`: kSuspended and kRestarted events come.
@@ -83,6 +88,8 @@ class PauseWatch {
   PausePhase PhaseOf(ProcessKey key) const;
   // As SuspensionTracker's.
   std::optional<MonotonicTime> PausedSince(ProcessKey key, MonotonicTime time) const;
+  // Those with a pause under way that was asked for by that time.
+  std::vector<ProcessKey> PausedProcesses(MonotonicTime time) const;
 
   // Events are missing here: what is under way is none that can be told.
   void Cut(ProcessKey key);
@@ -107,6 +114,7 @@ class PauseWatch {
   absl::flat_hash_map<ProcessKey, std::unique_ptr<ProcessState>> states_;
   absl::flat_hash_map<uint32_t, uint32_t> asking_;  // by tgid: threads in SuspendEE
   absl::flat_hash_set<uint32_t> sees_returns_;      // tgids that were told to be suspended
+  absl::flat_hash_set<uint32_t> unended_;           // tgids with a pause whose end has not arrived
   PauseWatchCounters counters_;                     // suspensions: of processes that have ended
   [[no_unique_address]] ThreadChecker main_loop_;
 };

@@ -54,6 +54,9 @@ std::optional<RuntimeEvent> EventOf(const wire_runtime_event& event) {
 // The additional time of a hit with a stack.
 constexpr uint64_t kStackNs = 3'000;
 
+// Nearly all pauses are shorter. The longer ones are looked at as often.
+constexpr uint64_t kLongPauseNs = 250'000'000;
+
 bool IsCompiler(const Frame& frame) { return absl::StartsWith(frame.module, "libclrjit"); }
 
 }  // namespace
@@ -70,15 +73,14 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
       exceptions_(options_.exceptions, frames) {}
 
 uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
-  if (missed == 0) return 0;
-  const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
-  const bool is_first = missed_.Find(process.key) == nullptr;
   Missed& known = missed_.Of(process);
+  const uint32_t left_out = std::exchange(known.left_out, 0);
+  const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
   const uint32_t before = known.arrived;
-  if (before >= count) return 0;  // events of two CPUs may cross
+  if (before >= count) return left_out;  // events of two CPUs may cross
   known.arrived = count;
   // The kernel counts on through an exec. Hits missed before the first event may belong to the program before.
-  const uint32_t more = is_first ? 0 : count - before;
+  const uint32_t more = left_out + (before == 0 ? 0 : count - before);
   pauses_.MissedBeforeArrival(process.key);
   activities_.Of(process).Cut();
   if ((missed & WIRE_MISSED_RATE_LIMITED) == 0) return more;
@@ -116,28 +118,58 @@ void RuntimeWatch::Tick(MonotonicTime now) {
   ticked_ = now;
   planter_.Tick(now);
   NoteRested(now, nullptr);
+  CutPausesWhoseEndsWereNotSent(now);
+}
+
+void RuntimeWatch::NoteLeftOut(const Process& process, HookPart part, MonotonicTime time) {
+  main_loop_.Check();
+  ++missed_.Of(process).left_out;
+  CutFrom(process.key, part, time);
+}
+
+// The kernel tells of hits that it did not send with the next one, which may not come for long.
+void RuntimeWatch::CutPausesWhoseEndsWereNotSent(MonotonicTime now) {
+  if (options_.hits_missed == nullptr || now.ns < kLongPauseNs || (asked_.ns != 0 && now.ns < asked_.ns + kLongPauseNs))
+    return;
+  asked_ = now;
+  const MonotonicTime before{now.ns - kLongPauseNs};
+  std::vector<ProcessKey> keys = pauses_.PausedProcesses(before);
+  for (const auto& [key, activity] : activities_) {
+    if (activity.IsInPauseSince(before)) keys.push_back(key);
+  }
+  for (const ProcessKey key : InOrder(std::move(keys))) {
+    Missed* const known = missed_.Find(key);
+    if (known == nullptr) continue;
+    const uint32_t count = options_.hits_missed(key.tgid);
+    if (count <= std::max(known->arrived, known->asked)) continue;
+    known->asked = count;
+    CutFrom(key, HookPart::kSuspensions, now);
+  }
+}
+
+void RuntimeWatch::CutFrom(ProcessKey key, HookPart part, MonotonicTime time) {
+  RuntimeActivity* const activity = activities_.Find(key);
+  switch (part) {
+    case HookPart::kSuspensions:
+      pauses_.MissedBeforeArrival(key);
+      if (activity != nullptr) activity->CutPauses();
+      break;
+    case HookPart::kCompilations:
+      if (activity != nullptr) activity->CutCompilations();
+      break;
+    case HookPart::kAllocations:
+    case HookPart::kExceptions:
+      return;  // nothing is ever under way
+  }
+  std::deque<MonotonicTime>& cuts = cuts_[{key, part}];
+  cuts.insert(std::ranges::upper_bound(cuts, time), time);  // events of two CPUs may cross
 }
 
 void RuntimeWatch::NoteRested(MonotonicTime time, const Process* cause) {
   for (const HookPlanter::Detached& detached : planter_.TakeDetached()) {
     // Behind all that was taken: an event may come in front of an earlier one of another CPU.
     const MonotonicTime cut = std::max(time, MonotonicTime{newest_.ns + 1});
-    for (const ProcessKey key : detached.processes) {
-      RuntimeActivity* const activity = activities_.Find(key);
-      switch (detached.part) {
-        case HookPart::kSuspensions:
-          pauses_.MissedBeforeArrival(key);
-          if (activity != nullptr) activity->CutPauses();
-          break;
-        case HookPart::kCompilations:
-          if (activity != nullptr) activity->CutCompilations();
-          break;
-        case HookPart::kAllocations:
-        case HookPart::kExceptions:
-          continue;  // nothing is ever under way
-      }
-      cuts_[{key, detached.part}].push_back(cut);
-    }
+    for (const ProcessKey key : detached.processes) CutFrom(key, detached.part, cut);
     if (IsEstimated(detached.part)) continue;  // its share of the time says it, in the profile itself
     const bool of_compiler = detached.part == HookPart::kCompilations;
     const std::string who = cause == nullptr ? ", which is not recorded," : absl::StrCat(" (", cause->comm, ")");
@@ -157,7 +189,7 @@ void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
     const auto cuts = cuts_.find({key, part});
     if (cuts == cuts_.end() || time < cuts->second.front()) continue;
     part == HookPart::kCompilations ? jit_.Cut(key) : pauses_.Cut(key);
-    std::erase_if(cuts->second, [time](MonotonicTime cut) { return cut <= time; });
+    while (!cuts->second.empty() && cuts->second.front() <= time) cuts->second.pop_front();
     if (cuts->second.empty()) cuts_.erase(cuts);
   }
 }

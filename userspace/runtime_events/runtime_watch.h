@@ -13,6 +13,7 @@
 #define CLRSAMPLER_RUNTIME_EVENTS_RUNTIME_WATCH_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "profile/runtime_activity.h"
 #include "runtime_events/allocation_watch.h"
 #include "runtime_events/exception_watch.h"
+#include "runtime_events/hook_part.h"
 #include "runtime_events/hook_planter.h"
 #include "runtime_events/jit_watch.h"
 #include "runtime_events/pause_watch.h"
@@ -50,6 +52,8 @@ struct RuntimeWatchOptions {
   ExceptionWatch::Callbacks exceptions;
   // The same of exceptions.
   std::function<void(ProcessKey, double factor)> on_exception_factor;
+  // CaptureControl::HookHitsMissed; asked some times a second of a process whose pause lasts; may be empty.
+  std::function<uint32_t(uint32_t tgid)> hits_missed;
 };
 
 using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent, AllocationEvent, ExceptionEvent>;
@@ -77,6 +81,10 @@ class RuntimeWatch {
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_allocation& event);
   std::optional<RuntimeItem> Arrived(const Process& process, const wire_exception& event);
   void Handle(const Process& process, const RuntimeItem& item);
+  // An event of that time is left out, and may be the end of what is under way. No other may come for long.
+  void NoteLeftOut(const Process& process, HookPart part, MonotonicTime time);
+  // PauseWatch's.
+  bool LacksOnlyItsEnd(uint32_t tgid) const { return pauses_.LacksOnlyItsEnd(tgid); }
 
   // Whether a sample that leaves the ring now may fall between a request and its stop.
   bool MayBeBlamed(uint32_t tgid) const { return pauses_.MayBeBlamed(tgid); }
@@ -134,9 +142,11 @@ class RuntimeWatch {
   std::map<std::string, uint64_t> rethrown() const;
 
  private:
-  // Hits that a process's hooks had and that were not sent, as of the last event.
+  // Hits that a process's hooks had.
   struct Missed {
-    uint32_t arrived = 0, handled = 0;
+    uint32_t arrived = 0, handled = 0;  // that were not sent, as of the last event
+    uint32_t asked = 0;                 // the same, as of the last question
+    uint32_t left_out = 0;              // that came and were left out, since the last event
   };
 
   // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time
@@ -149,7 +159,10 @@ class RuntimeWatch {
   // Where hooks were detached, what is under way ends at a time that nobody knows. `cause`: the process
   // that had its share; nullptr: one that is not recorded.
   void NoteRested(MonotonicTime time, const Process* cause);
+  // Nothing is known any more from that time on of what is under way.
+  void CutFrom(ProcessKey key, HookPart part, MonotonicTime time);
   void CutAt(ProcessKey key, MonotonicTime time);
+  void CutPausesWhoseEndsWereNotSent(MonotonicTime now);
   std::vector<ProcessKey> AllocatingProcesses() const;
   void PublishAllocationFactor(ProcessKey key, bool ends);
   void PublishExceptionFactor(ProcessKey key);
@@ -174,8 +187,9 @@ class RuntimeWatch {
   PerProcess<Missed> missed_;
   MonotonicTime newest_ = MonotonicTime::Min();  // event that was taken
   MonotonicTime ticked_ = MonotonicTime::Min();
-  // Hooks are detached from each of these times on, which are still to be handled, the earliest first.
-  absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::vector<MonotonicTime>> cuts_;
+  MonotonicTime asked_ = MonotonicTime::Min();  // for hits that were not sent
+  // From each of these times on events are missing. They are still to be handled, the earliest first.
+  absl::flat_hash_map<std::pair<ProcessKey, HookPart>, std::deque<MonotonicTime>> cuts_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

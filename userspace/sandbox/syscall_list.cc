@@ -51,7 +51,7 @@ constexpr const char* kWriteCalls[] = {"chmod",    "fchmod",    "fchmodat",  "fa
                                        "rename",   "renameat",  "renameat2", "rmdir",     "sync_file_range", "syncfs",
                                        "unlink",   "unlinkat",  "utime",     "utimensat", "utimes"};
 
-constexpr const char* kProfileCalls[] = {"bpf", "perf_event_open", "process_vm_readv", "pidfd_open", "kcmp"};
+constexpr const char* kProfileCalls[] = {"bpf", "perf_event_open", "pidfd_open", "kcmp"};
 
 constexpr const char* kTalkCalls[] = {"recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "shutdown"};
 
@@ -116,7 +116,6 @@ void AddFork(Rules& rules) {
 
 void AddFileWorkers(Rules& rules) {
   rules.Add("memfd_create");
-  rules.Add("process_vm_readv");
   rules.Add("ioctl", {{1, kInt, NS_GET_USERNS}});
 }
 

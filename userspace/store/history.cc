@@ -1,125 +1,19 @@
 #include "store/history.h"
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "status/status.h"
 #include "store/history_file.h"
-#include "store/history_reader.h"
+#include "store/history_readers.h"
 #include "store/history_writer.h"
 
 namespace clrsampler {
 namespace {
 
 constexpr uint64_t kMinBytes = uint64_t{1} << 20;
-
-// Connections for questions. Threads of the HTTP server meet here, and the writer where the file is replaced. They
-// share the list of idle connections. So this is a lock and not a message.
-class Readers {
- public:
-  explicit Readers(const HistoryFile& file) : file_(file) {}
-
-  void End() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    left_.notify_all();
-  }
-
-  template <typename Answer>
-  absl::StatusOr<Answer> Ask(absl::FunctionRef<absl::StatusOr<Answer>(HistoryReader&)> question) {
-    const bool entered = Enter();
-    const absl::Cleanup leave = [&] {
-      if (entered) Leave();
-    };
-    if (ended_) return absl::CancelledError("clrsampler is ending");
-    if (!entered) {
-      return WithHint(absl::UnavailableError("the history is busy with other questions"), "try again later");
-    }
-    absl::StatusOr<Taken> taken = Take();
-    if (!taken.ok()) {
-      NoteDamage(taken.status());
-      return taken.status();
-    }
-    const uint64_t damaged_before = taken->reader->damaged_parts();
-    absl::StatusOr<Answer> answer = question(*taken->reader);
-    damaged_parts_ += taken->reader->damaged_parts() - damaged_before;
-    NoteDamage(answer.status());
-    if (answer.ok()) GiveBack(*std::move(taken));
-    return answer;
-  }
-
-  // The file is another one now.
-  void Renew() {
-    const std::lock_guard lock(mutex_);
-    idle_.clear();
-    ++generation_;
-    damage_seen_ = false;
-  }
-  bool damage_seen() const { return damage_seen_; }
-  uint64_t damaged_parts() const { return damaged_parts_; }
-
- private:
-  // It may take 200 MB for its answer on a very large host.
-  static constexpr int kMaxAtOnce = 1;
-  static constexpr std::chrono::seconds kMaxWait{20};
-
-  struct Taken {
-    std::unique_ptr<HistoryReader> reader;
-    uint64_t generation;
-  };
-
-  bool Enter() {
-    std::unique_lock lock(mutex_);
-    if (!left_.wait_for(lock, kMaxWait, [this] { return ended_ || inside_ < kMaxAtOnce; }) || ended_) return false;
-    ++inside_;
-    return true;
-  }
-  void Leave() {
-    {
-      const std::lock_guard lock(mutex_);
-      --inside_;
-    }
-    left_.notify_one();
-  }
-  absl::StatusOr<Taken> Take() {
-    uint64_t generation = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      generation = generation_;
-      if (!idle_.empty()) {
-        Taken taken = {std::move(idle_.back()), generation};
-        idle_.pop_back();
-        return taken;
-      }
-    }
-    ASSIGN_OR_RETURN(std::unique_ptr<HistoryReader> reader, HistoryReader::Open(file_, ended_));
-    return Taken{std::move(reader), generation};
-  }
-  void GiveBack(Taken taken) {
-    const std::lock_guard lock(mutex_);
-    if (taken.generation == generation_) idle_.push_back(std::move(taken.reader));
-  }
-  void NoteDamage(const absl::Status& status) {
-    if (absl::IsDataLoss(status)) damage_seen_ = true;
-  }
-
-  const HistoryFile& file_;
-  std::mutex mutex_;
-  std::condition_variable left_;
-  int inside_ = 0;
-  std::atomic<bool> ended_ = false;
-  uint64_t generation_ = 0;
-  std::vector<std::unique_ptr<HistoryReader>> idle_;
-  std::atomic<bool> damage_seen_ = false;
-  std::atomic<uint64_t> damaged_parts_ = 0;
-};
 
 class StoredHistory final : public History {
  public:
@@ -210,7 +104,7 @@ class StoredHistory final : public History {
   const HistoryFile file_;
   const HistoryLimits limits_;
   const std::function<void(const std::string&)> said_;
-  Readers readers_;
+  HistoryReaders readers_;
   std::unique_ptr<HistoryWriter> writer_;  // nullptr: it could not be opened again
   std::atomic<uint64_t> damaged_in_writing_ = 0;
   std::atomic<uint64_t> dictionary_bytes_ = 0;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "status/status.h"
+
 namespace clrsampler {
 namespace {
 
@@ -36,6 +38,12 @@ HistoryPause PauseOf(const SegmentDictionary& names, const EntryPause& pause) {
 }
 
 }  // namespace
+
+absl::Status CheckMethodSelection(const HistorySelection& selection) {
+  if (!selection.thread) return absl::OkStatus();
+  return WithHint(absl::InvalidArgumentError("the thread that compiled a method is not kept"),
+                  "ask without a thread, or for the profile of the view jit");
+}
 
 void LongestPauses::Count(const SegmentDictionary& names, const ProcessTally& tally) {
   result_.count += tally.pauses;

@@ -7,11 +7,15 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "formats/profile/profile_model.h"
 #include "store/entry.h"
 #include "store/history.h"
 
 namespace clrsampler {
+
+// InvalidArgument: compiled methods are asked for by thread, which is not kept.
+absl::Status CheckMethodSelection(const HistorySelection& selection);
 
 // The longest pauses of a time, with sums of all. Memory is that of some 2 * limit pauses.
 class LongestPauses {

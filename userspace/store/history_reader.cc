@@ -126,6 +126,9 @@ absl::StatusOr<ProfileModel> HistoryReader::Profile(const HistorySelection& sele
   if (!entries.empty()) {
     meta.start_unix_ns = begin;
     meta.duration_ns = end - std::min(begin, end);
+    std::vector<TimeStretch> recorded;
+    for (const Entry& entry : entries) recorded.push_back({entry.begin_unix_ns - begin, entry.end_unix_ns - begin});
+    meta.SetRecorded(std::move(recorded));
   }
 
   int64_t segment_id = -1;
@@ -203,10 +206,7 @@ absl::StatusOr<HistoryPauses> HistoryReader::Pauses(const HistorySelection& sele
 }
 
 absl::StatusOr<HistoryMethods> HistoryReader::Methods(const HistorySelection& selection, size_t limit) {
-  if (selection.thread) {
-    return WithHint(absl::InvalidArgumentError("the thread that compiled a method is not kept"),
-                    "ask without a thread, or for the profile of the view jit");
-  }
+  RETURN_IF_ERROR(CheckMethodSelection(selection));
   ASSIGN_OR_RETURN(SqliteTransaction snapshot, SqliteTransaction::Begin(connection_, SqliteTransaction::Kind::kRead));
   ASSIGN_OR_RETURN(const std::vector<Entry> entries, EntriesOf(selection));
 

@@ -22,12 +22,6 @@ WaitTimes PartOf(WaitTimes times, uint64_t from_ns, uint64_t part_ns, uint64_t w
   return times;
 }
 
-// The waits that may be somebody's trouble, also where nothing runs.
-uint64_t WaitedForThreadsNs(const WaitTimes& waits) {
-  return waits.of(WaitKind::kMonitor) + waits.of(WaitKind::kLock) + waits.of(WaitKind::kTaskWait) +
-         waits.of(WaitKind::kSemaphore) + waits.of(WaitKind::kEvent);
-}
-
 }  // namespace
 
 TimelineBuilder::TimelineBuilder(uint64_t begin_unix_ns, uint64_t step_ns, size_t steps, TimelineBy by) : by_(by) {

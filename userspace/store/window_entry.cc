@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "absl/container/flat_hash_map.h"
+#include "profile/window_owners.h"
 
 namespace clrsampler {
 namespace {
 
 class TakingApart {
  public:
-  TakingApart(const Window& window, SegmentBuilder& segment) : window_(window), segment_(segment) {}
+  TakingApart(const Window& window, SegmentBuilder& segment) : window_(window), segment_(segment), owners_(window) {}
 
   WindowEntry Run() {
     entry_.begin_unix_ns = window_.begin_unix_ns;
@@ -39,8 +40,6 @@ class TakingApart {
                                   .container_id = segment_.String(process.container_id),
                                   .pod_uid = segment_.String(process.pod_uid),
                                   .uid = process.uid};
-      by_pid_[process.pid].push_back(processes_.size());
-      own_.push_back(own);
       processes_.push_back(segment_.Process(own));
       ProcessTally& tally = entry_.tallies.emplace_back();
       static_cast<ProcessCounts&>(tally) = process;
@@ -48,18 +47,11 @@ class TakingApart {
     }
   }
 
-  // The window's process that a thread belongs to. A pid that is there twice was reused. The names tell then.
   uint32_t ProcessOf(const ProfileModel& model, const ModelThread& thread) {
-    const StringIndex comm = segment_.String(model.text(thread.comm));
-    const StringIndex container = segment_.String(model.text(thread.container_id));
-    const auto found = by_pid_.find(thread.pid);
-    if (found == by_pid_.end()) {
-      return segment_.Process({.pid = thread.pid, .comm = comm, .container_id = container});
-    }
-    for (const size_t index : found->second) {
-      if (own_[index].comm == comm && own_[index].container_id == container) return processes_[index];
-    }
-    return processes_[found->second.back()];
+    if (const std::optional<size_t> index = owners_.Of(model, thread)) return processes_[*index];
+    return segment_.Process({.pid = thread.pid,
+                             .comm = segment_.String(model.text(thread.comm)),
+                             .container_id = segment_.String(model.text(thread.container_id))});
   }
 
   void AddRows(const ProfileModel& model, std::map<uint32_t, std::vector<StackRow>>& by_process) {
@@ -153,9 +145,8 @@ class TakingApart {
   const Window& window_;
   SegmentBuilder& segment_;
   WindowEntry entry_;
-  std::vector<SegmentProcess> own_;  // of each of the window's processes
-  std::vector<uint32_t> processes_;  // likewise: its number
-  absl::flat_hash_map<uint32_t, std::vector<size_t>> by_pid_;
+  const WindowOwners owners_;
+  std::vector<uint32_t> processes_;  // the number of each of the window's processes
 };
 
 }  // namespace

@@ -35,8 +35,6 @@ std::string MissingName(const SymbolFileKey& key, uint64_t servers) {
 
 std::string WorkName(pid_t pid) { return absl::StrCat(kWorkPrefix, pid); }
 
-bool IsSymbolFile(absl::string_view name) { return absl::EndsWith(name, ".debug") || absl::EndsWith(name, ".r2rmap"); }
-
 }  // namespace
 
 std::string SymbolCache::DefaultFolder() {
@@ -165,7 +163,7 @@ void SymbolCache::Evict() {
     } else if (absl::StartsWith(name, kWorkPrefix)) {
       std::error_code ignored;  // a folder, of versions before 0.10
       if (age >= options_.abandoned_seconds) std::filesystem::remove_all(PathOf(name), ignored);
-    } else if (IsSymbolFile(name) && S_ISREG(status.st_mode)) {  // what is not ours is left alone
+    } else if (IsCacheFileName(name) && S_ISREG(status.st_mode)) {  // what is not ours is left alone
       const auto bytes = static_cast<uint64_t>(status.st_size);
       files.emplace_back(status.st_mtim.tv_sec, name, bytes);
       all_bytes += bytes;

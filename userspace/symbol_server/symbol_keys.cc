@@ -60,6 +60,23 @@ std::string ChecksumText(const PdbChecksum& checksum) {
   return absl::StrCat(checksum.algorithm, ":", Hex(checksum.hash));
 }
 
+// How the names of a kind's files in the cache begin and end.
+struct CacheNameForm {
+  absl::string_view begin, end;
+};
+
+CacheNameForm FormOf(SymbolFileKind kind) {
+  switch (kind) {
+    case SymbolFileKind::kElfDebug:
+      return {"elf-", ".debug"};
+    case SymbolFileKind::kR2rMap:
+      return {"r2rmap-v", ".r2rmap"};
+    case SymbolFileKind::kPortablePdb:
+      break;
+  }
+  return {"pdb-", ".pdb"};
+}
+
 absl::Status BadUrl(absl::string_view text, absl::string_view why) {
   return WithHint(absl::InvalidArgumentError(absl::StrCat("--symbol-server ", text, ": ", why)),
                   "write it as https://debuginfod.debian.net or ssqp+https://msdl.microsoft.com/download/symbols");
@@ -92,15 +109,24 @@ std::optional<SymbolFileKey> PortablePdbKey(const PdbReference& reference, std::
 }
 
 std::string CacheFileName(const SymbolFileKey& key) {
+  const CacheNameForm form = FormOf(key.kind);
   switch (key.kind) {
     case SymbolFileKind::kElfDebug:
-      return absl::StrCat("elf-", key.id, ".debug");
+      return absl::StrCat(form.begin, key.id, form.end);
     case SymbolFileKind::kR2rMap:
-      return absl::StrCat("r2rmap-v", key.version, "-", key.id, ".r2rmap");
+      return absl::StrCat(form.begin, key.version, "-", key.id, form.end);
     case SymbolFileKind::kPortablePdb:
       break;
   }
-  return absl::StrCat("pdb-", key.id, "-", absl::Hex(key.version, absl::kZeroPad8), ".pdb");
+  return absl::StrCat(form.begin, key.id, "-", absl::Hex(key.version, absl::kZeroPad8), form.end);
+}
+
+bool IsCacheFileName(absl::string_view name) {
+  for (const SymbolFileKind kind : kSymbolFileKinds) {
+    const CacheNameForm form = FormOf(kind);
+    if (absl::StartsWith(name, form.begin) && absl::EndsWith(name, form.end)) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key) {

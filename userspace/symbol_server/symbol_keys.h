@@ -24,6 +24,8 @@ enum class SymbolFileKind : uint8_t {
   kR2rMap,
   kPortablePdb,
 };
+inline constexpr SymbolFileKind kSymbolFileKinds[] = {SymbolFileKind::kElfDebug, SymbolFileKind::kR2rMap,
+                                                      SymbolFileKind::kPortablePdb};
 
 // The file that is meant: only texts that are safe as a component of a path and of a URL get into a key.
 struct SymbolFileKey {
@@ -49,6 +51,8 @@ std::optional<SymbolFileKey> PortablePdbKey(const PdbReference& reference, std::
 
 // The key's file in the cache: no two keys share it.
 std::string CacheFileName(const SymbolFileKey& key);
+// Whether a file of the cache has such a name.
+bool IsCacheFileName(absl::string_view name);
 
 // The paths that an SSQP server is asked for below its address, best first; empty: it can't have the file.
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key);

@@ -12,14 +12,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "formats/proc/maps_text.h"
+#include "os/clock.h"
 #include "os/tape_answer.h"
 #include "process/mounts_identity.h"
 
 namespace clrsampler {
 namespace {
 
-// zlib's crc32 does 1 GB/s here; a file above this is taken by build-id only.
-constexpr size_t kMaxCrcBytes = 512 << 20;
 constexpr absl::string_view kDebugRoot = "/usr/lib/debug";
 
 // The name comes from the image: it must name a file in a folder, not a way out of it.
@@ -59,9 +58,9 @@ bool SameBytes(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-bool CrcMatches(std::span<const std::byte> bytes, uint32_t expected) {
-  if (bytes.size() > kMaxCrcBytes) return false;
-  return crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())) == expected;
+// The same file under several names has one.
+std::string IdentityOf(const ImageFile& file) {
+  return absl::StrCat(file.device, " ", file.inode, " ", file.size, " ", file.modified_ns);
 }
 
 // Below the debug root, relative to it.
@@ -73,14 +72,38 @@ std::optional<std::string> BuildIdPath(const ElfImage& image) {
 
 }  // namespace
 
-std::optional<DebugFile> DebugFileFinder::Accept(std::shared_ptr<const ImageFile> file, const ElfImage& image) {
+// nullopt: beyond the bounds.
+std::optional<uint32_t> DebugFileFinder::CrcOf(const Process& process, const ImageFile& file) {
+  const std::string identity = IdentityOf(file);
+  if (const auto known = crcs_.find(identity); known != crcs_.end()) return known->second;
+  const std::span<const std::byte> bytes = file.bytes();
+  uint64_t& of_process = crc_bytes_of_process_.Of(process);
+  if (bytes.size() > kMaxCrcBytes - of_process || bytes.size() > kMaxCrcBytesOfAll - crc_bytes_) {
+    ++unchecked_;
+    return std::nullopt;
+  }
+  of_process += bytes.size();
+  crc_bytes_ += bytes.size();
+  const auto crc =
+      static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+  if (crcs_.size() >= kMaxKnown) crcs_.clear();
+  crcs_[identity] = crc;
+  return crc;
+}
+
+std::optional<DebugFile> DebugFileFinder::Accept(const Process& process, std::shared_ptr<const ImageFile> file,
+                                                 const ElfImage& image) {
   if (file->bytes().data() == image.bytes().data()) return std::nullopt;  // a link to itself
   absl::StatusOr<ElfImage> debug = ElfImage::Parse(file->bytes());
   if (!debug.ok() || !debug->symtab()) return std::nullopt;
   const bool both_have_ids = !image.build_id().empty() && !debug->build_id().empty();
   const std::optional<DebugLink> link = image.debug_link();
-  const bool matches = both_have_ids ? SameBytes(image.build_id(), debug->build_id())
-                                     : link.has_value() && CrcMatches(file->bytes(), link->crc);
+  bool matches = both_have_ids && SameBytes(image.build_id(), debug->build_id());
+  if (!both_have_ids && link.has_value()) {
+    const std::optional<uint32_t> crc = CrcOf(process, *file);
+    if (!crc) return std::nullopt;
+    matches = *crc == link->crc;
+  }
   if (!matches || file->content.damaged()) {
     ++mismatches_;
     return std::nullopt;
@@ -130,6 +153,8 @@ std::shared_ptr<const ImageFile> DebugFileFinder::OpenOnHost(const Process& proc
   file->device = status.st_dev;
   file->inode = status.st_ino;
   file->size = static_cast<uint64_t>(status.st_size);
+  file->modified_ns =
+      static_cast<uint64_t>(status.st_mtim.tv_sec) * kSecondNs + static_cast<uint64_t>(status.st_mtim.tv_nsec);
   file->content = *std::move(content);
   known = file;
   return file;
@@ -148,13 +173,13 @@ std::optional<DebugFile> DebugFileFinder::FindOnHost(const Process& process, abs
   for (const std::string& path : places->in_debug_root) {
     std::shared_ptr<const ImageFile> file = OpenOnHost(process, absl::StrCat(host_debug_root_, path), owner, false);
     if (file == nullptr) continue;
-    if (std::optional<DebugFile> debug = Accept(std::move(file), image)) return debug;
+    if (std::optional<DebugFile> debug = Accept(process, std::move(file), image)) return debug;
   }
   if (!owner) return std::nullopt;  // the path means another file here
   for (const std::string& path : places->beside) {
     std::shared_ptr<const ImageFile> file = OpenOnHost(process, path, owner, true);
     if (file == nullptr) continue;
-    if (std::optional<DebugFile> debug = Accept(std::move(file), image)) return debug;
+    if (std::optional<DebugFile> debug = Accept(process, std::move(file), image)) return debug;
   }
   return std::nullopt;
 }
@@ -167,7 +192,7 @@ std::optional<DebugFile> DebugFileFinder::FindInTarget(const Process& process, c
   for (const std::string& path : paths) {
     const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetByPath(process, path);
     if (!file.ok()) continue;
-    if (std::optional<DebugFile> debug = Accept(*file, image)) return debug;
+    if (std::optional<DebugFile> debug = Accept(process, *file, image)) return debug;
   }
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "formats/elf/elf_image.h"
 #include "process/image_files.h"
+#include "process/per_process.h"
 #include "process/process.h"
 #include "status/thread_checker.h"
 
@@ -28,13 +29,19 @@ struct DebugFile {
 // where NAME is the image's .gnu_debuglink, then the file's own name with ".dbg" (.NET's symbol packages) and with
 // ".debug" (distributions). Beside the image the host has it only where the host's own path leads to the same image. A
 // file counts when its build-id is the image's, or, where one of them has none, when its CRC is the one in the link.
-// Main loop only: it opens files.
+// The CRC of a file is computed once, and that of no file for which there is no room in the two bounds below. Main loop
+// only: it opens files.
 //
 // A build-id proves nothing about symbols: a user that has the image can write a debug file with it. So a file on the
 // host counts only if it belongs to root or to the image's owner, as the agent sees them, and a user's own mounts
 // (FUSE) don't count. A file of the target counts for processes with that target's mounts and root only.
 class DebugFileFinder {
  public:
+  // The bytes whose CRC is computed for one process, and for all: 1 GB takes a second (zlib). Linkers write build-ids
+  // by default, so debug files without one are old or small.
+  static constexpr uint64_t kMaxCrcBytes = 128 << 20;
+  static constexpr uint64_t kMaxCrcBytesOfAll = uint64_t{1} << 30;
+
   explicit DebugFileFinder(ImageFiles& images, std::string host_debug_root = "/usr/lib/debug")
       : images_(images), host_debug_root_(std::move(host_debug_root)) {}
 
@@ -48,6 +55,9 @@ class DebugFileFinder {
 
   // Files that were there under the right name but belong to another build of the image.
   uint64_t mismatches() const { return mismatches_; }
+  // Files that could be judged by their CRC alone, which was beyond the bounds.
+  uint64_t unchecked() const { return unchecked_; }
+  uint64_t crc_bytes() const { return crc_bytes_; }  // so many went into CRCs
 
  private:
   // Where one is looked for, in this order.
@@ -57,7 +67,8 @@ class DebugFileFinder {
   };
   static std::optional<Places> PlacesFor(absl::string_view image_path, const ElfImage& image);
   std::optional<DebugFile> FindInTarget(const Process& process, const Places& places, const ElfImage& image);
-  std::optional<DebugFile> Accept(std::shared_ptr<const ImageFile> file, const ElfImage& image);
+  std::optional<DebugFile> Accept(const Process& process, std::shared_ptr<const ImageFile> file, const ElfImage& image);
+  std::optional<uint32_t> CrcOf(const Process& process, const ImageFile& file);
   std::shared_ptr<const ImageFile> OpenOnHost(const Process& process, const std::string& path,
                                               std::optional<uid_t> image_owner, bool beside);
 
@@ -71,8 +82,10 @@ class DebugFileFinder {
 
   ImageFiles& images_;
   std::string host_debug_root_;
-  uint64_t mismatches_ = 0;
-  absl::flat_hash_map<std::string, Known> known_;  // by image, mounts and path
+  uint64_t mismatches_ = 0, unchecked_ = 0, crc_bytes_ = 0;
+  PerProcess<uint64_t> crc_bytes_of_process_;
+  absl::flat_hash_map<std::string, uint32_t> crcs_;  // of files, by their identity
+  absl::flat_hash_map<std::string, Known> known_;    // by image, mounts and path
   // Those of the host, shared by their identity.
   absl::flat_hash_map<std::string, std::weak_ptr<const ImageFile>> on_host_;
   [[no_unique_address]] ThreadChecker main_loop_;

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 
 // The demangler of libstdc++ with its text handed out in pieces (libiberty/cp-demangle.c; elf.cmake says how it gets
 // linked). allocates nothing, so it can be left in the middle when a hostile name unfolds into too much text.
@@ -21,6 +22,8 @@ namespace {
 
 // Above this many characters the short style drops template arguments.
 constexpr size_t kLongName = 120;
+
+constexpr size_t kRustHashBytes = 19;  // "::h" and 16 digits
 
 struct Output {
   char* at;
@@ -63,23 +66,85 @@ std::optional<std::string> Demangle(absl::string_view symbol) {
 
 // Rust's legacy mangling is that of C++ with a last part "h" + 16 hex digits and "$...$" for what C++ names can't hold.
 bool IsRust(absl::string_view text) {
-  constexpr size_t kHashBytes = 19;  // "::h" and the digits
-  if (text.size() <= kHashBytes || text.substr(text.size() - kHashBytes, 3) != "::h") return false;
+  if (text.size() <= kRustHashBytes || text.substr(text.size() - kRustHashBytes, 3) != "::h") return false;
   for (const char c : text.substr(text.size() - 16)) {
     if (!absl::ascii_isdigit(c) && (c < 'a' || c > 'f')) return false;
   }
   return true;
 }
 
+// "$u7b$" and the like: the character with that number. nullopt: it is none that can be printed.
+std::optional<std::string> RustCharacter(absl::string_view escape) {
+  constexpr size_t kMostDigits = 6;
+  uint32_t code = 0;
+  if (!absl::ConsumePrefix(&escape, "u") || escape.empty() || escape.size() > kMostDigits) return std::nullopt;
+  for (const char c : escape) {
+    if (!absl::ascii_isdigit(c) && (c < 'a' || c > 'f')) return std::nullopt;
+    code = code * 16 + static_cast<uint32_t>(absl::ascii_isdigit(c) ? c - '0' : c - 'a' + 10);
+  }
+  if (code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) {
+    return std::nullopt;
+  }
+  std::string text;
+  const auto append = [&text](uint32_t byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) {
+    append(code);
+    return text;
+  }
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  append((0xFFu << (7 - more) & 0xFF) | code >> 6 * more);
+  for (int i = more - 1; i >= 0; --i) append(0x80 | (code >> 6 * i & 0x3F));
+  return text;
+}
+
+struct RustEscape {
+  std::string text;
+  size_t bytes = 0;  // that it has in the name
+};
+
+// The escape that `name` begins with, "$LT$" or "$u7b$". nullopt: the compiler writes no such thing.
+std::optional<RustEscape> RustEscapeOf(absl::string_view name) {
+  constexpr std::pair<absl::string_view, absl::string_view> kNamed[] = {
+      {"LT", "<"}, {"GT", ">"}, {"RF", "&"}, {"BP", "*"}, {"C", ","}, {"LP", "("}, {"RP", ")"}, {"SP", "@"}};
+  constexpr size_t kLongest = 8;  // "$u10ffff"; a search for the end must not cross the whole name
+  if (!absl::StartsWith(name, "$")) return std::nullopt;
+  const size_t end = name.substr(0, kLongest + 1).find('$', 1);
+  if (end == absl::string_view::npos) return std::nullopt;
+  const absl::string_view escape = name.substr(1, end - 1);
+  for (const auto& [word, text] : kNamed) {
+    if (escape == word) return RustEscape{std::string(text), end + 1};
+  }
+  std::optional<std::string> text = RustCharacter(escape);
+  if (!text) return std::nullopt;
+  return RustEscape{*std::move(text), end + 1};
+}
+
+// A part of a name can't begin with a dollar sign, so that a '_' stands in front of it there.
 std::string RustText(absl::string_view text) {
-  text.remove_suffix(19);
-  std::string result =
-      absl::StrReplaceAll(text, {{"::_$", "::$"}, {"$LT$", "<"},  {"$GT$", ">"},  {"$RF$", "&"},   {"$BP$", "*"},
-                                 {"$C$", ","},    {"$LP$", "("},  {"$RP$", ")"},  {"$SP$", "@"},   {"$u20$", " "},
-                                 {"$u27$", "'"},  {"$u5b$", "["}, {"$u5d$", "]"}, {"$u7b$", "{"},  {"$u7d$", "}"},
-                                 {"$u7e$", "~"},  {"$u3b$", ";"}, {"$u2b$", "+"}, {"$u22$", "\""}, {"..", "::"}});
-  if (absl::StartsWith(result, "_<")) result.erase(0, 1);
-  return absl::StrReplaceAll(result, {{"::$LT$", "::<"}});
+  text.remove_suffix(kRustHashBytes);
+  std::string result;
+  bool begins = true;
+  for (size_t at = 0; at < text.size();) {
+    const absl::string_view rest = text.substr(at);
+    const bool was_begin = std::exchange(begins, false);
+    if (was_begin && absl::StartsWith(rest, "_$")) {
+      ++at;
+    } else if (absl::StartsWith(rest, "::")) {
+      begins = true;
+      absl::StrAppend(&result, "::");
+      at += 2;
+    } else if (absl::StartsWith(rest, "..")) {
+      absl::StrAppend(&result, "::");
+      at += 2;
+    } else if (const std::optional<RustEscape> escape = RustEscapeOf(rest)) {
+      absl::StrAppend(&result, escape->text);
+      at += escape->bytes;
+    } else {
+      result += rest[0];
+      ++at;
+    }
+  }
+  return result;
 }
 
 bool IsIdentifier(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '$'; }
@@ -227,9 +292,13 @@ absl::string_view WithoutCloneMarks(absl::string_view symbol) {
 
 std::string DemangleFull(absl::string_view symbol) {
   symbol = WithoutVersion(symbol);
-  const std::optional<std::string> text = Demangle(symbol);
-  if (!text) return std::string(symbol);
-  return IsRust(*text) ? RustText(*text) : *text;
+  const absl::string_view plain = WithoutCloneMarks(symbol);
+  const std::optional<std::string> whole = Demangle(symbol);
+  if (whole && !absl::StrContains(*whole, " [clone ")) return IsRust(*whole) ? RustText(*whole) : *whole;
+  // A mark behind the name: "f [clone .llvm.123]". Names without parameters can't be read together with one.
+  const std::optional<std::string> text = plain.size() < symbol.size() ? Demangle(plain) : std::nullopt;
+  if (!text || (whole && !IsRust(*text))) return whole.value_or(std::string(symbol));
+  return absl::StrCat(IsRust(*text) ? RustText(*text) : *text, " [clone ", symbol.substr(plain.size()), "]");
 }
 
 std::string DemangleShort(absl::string_view symbol) {

@@ -52,6 +52,7 @@ struct ElfSymbolsSource::Image {
   std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
   ElfSymbols symbols;
   std::optional<EhFrameTable> functions;
+  PltStubs plt;
   std::optional<RuntimeFunctions> runtime;  // of a .NET runtime, read when a function without a symbol is met
   bool runtime_asked = false;
   // The functions of images with next to no unwind data. nullopt: nobody has asked yet.
@@ -72,7 +73,8 @@ struct ElfSymbolsSource::Image {
   size_t bytes() const {
     constexpr size_t kFrameBytes = sizeof(uint64_t) + sizeof(FrameId) + 5;  // and room in the table
     const size_t by_code = functions_by_code ? functions_by_code->capacity() * sizeof(CodeFunction) : 0;
-    return sizeof(Image) + index_bytes() + by_code + (symbol_frames.size() + function_frames.size()) * kFrameBytes;
+    return sizeof(Image) + index_bytes() + by_code + plt.memory_bytes() +
+           (symbol_frames.size() + function_frames.size()) * kFrameBytes;
   }
 
   std::optional<FunctionBounds> FunctionAt(VirtualAddress address) {
@@ -179,7 +181,7 @@ FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
     SetPlace(symbol->start, symbol->end, frame);
     return it->second = frames_.Intern(std::move(frame));
   }
-  if (const std::optional<PltStub> stub = FindPltStub(*image.elf, address)) {
+  if (const std::optional<PltStub> stub = image.plt.Find(*image.elf, address)) {
     const auto [it, fresh] = image.function_frames.try_emplace(stub->start.value, 0);
     if (!fresh) return it->second;
     if (stub->target.empty())
@@ -325,8 +327,18 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& p
   if (!ElfImage::HasMagic(file->bytes())) return nullptr;
   absl::StatusOr<ElfImage> elf = ElfImage::Parse(file->bytes());
   std::optional<DebugFile> debug;
-  if (elf.ok() && (!elf->symtab() || (lines_ && !HasDebugLines(*elf))))
+  if (elf.ok() && (!elf->symtab() || (lines_ && !HasDebugLines(*elf)))) {
+    const uint64_t unchecked = debug_files_.unchecked();
     debug = debug_files_.Find(process, mapping.path, file, *elf);
+    if (debug_files_.unchecked() > unchecked) {
+      notices_.Add("debug_file_unchecked", mapping.path,
+                   absl::StrCat("a debug file of ", mapping.path,
+                                " is not used: they have no build ids, and checksums of more than ",
+                                DebugFileFinder::kMaxCrcBytes >> 20, " MiB for a process, or of ",
+                                DebugFileFinder::kMaxCrcBytesOfAll >> 20, " MiB for all, are not computed"),
+                   "link the image with --build-id");
+    }
+  }
   counters_.debug_files_wrong = debug_files_.mismatches();
   std::shared_ptr<Image>& known = by_sources_[{file.get(), debug ? debug->file.get() : nullptr, mapping.path}];
   if (known == nullptr) known = Index(file, mapping.path, std::move(elf), std::move(debug));
@@ -361,6 +373,11 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr
   }
   if (lines_) FindLines(file, *elf, debug, *image);
   if (image->symbols.empty()) image->symbols = ElfSymbols::Build(*elf, *elf);
+  if (const size_t left_out = image->symbols.symbols_not_read(); left_out > 0) {
+    notices_.Add("symbols_left_out", image->path,
+                 absl::StrCat(left_out, " symbols of ", image->path, " are left out: it has more than ",
+                              ElfSymbolTable::kMaxSymbols, " of them"));
+  }
   if (absl::StatusOr<EhFrameTable> functions = EhFrameTable::Parse(*elf); functions.ok()) {
     image->functions = *std::move(functions);
   }

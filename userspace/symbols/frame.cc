@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace clrsampler {
 
 absl::string_view NameSourceText(NameSource source) {
@@ -32,11 +34,36 @@ absl::string_view NameSourceText(NameSource source) {
   return "none";
 }
 
+namespace {
+
+// Cuts a text that a program chose. Its memory goes, too.
+void Shorten(std::string& text) {
+  constexpr absl::string_view kEllipsis = "\u2026";
+  if (text.size() <= FrameTable::kMaxTextBytes) return;
+  size_t end = FrameTable::kMaxTextBytes - kEllipsis.size();
+  for (int back = 0; back < 3 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80; ++back) --end;  // inside a character
+  text = absl::StrCat(absl::string_view(text).substr(0, end), kEllipsis);
+}
+
+// The memory of a frame, with its place in the table.
+size_t BytesOf(const Frame& frame) {
+  constexpr size_t kPlaceBytes = 64;
+  return sizeof(Frame) + kPlaceBytes + frame.text.capacity() + frame.module.capacity() + frame.tier.capacity() +
+         frame.symbol.capacity() + frame.place.file.capacity();
+}
+
+}  // namespace
+
 FrameId FrameTable::Intern(Frame frame) {
   main_loop_.Check();
+  for (std::string* text : {&frame.text, &frame.module, &frame.tier, &frame.place.file}) Shorten(*text);
+  // A part of it would be another function's name to a linker.
+  if (frame.symbol.size() > kMaxTextBytes) frame.symbol = std::string();
   const auto found = ids_.find(&frame);
   if (found != ids_.end()) return found->second;
   const FrameId id = static_cast<FrameId>(frames_.size());
+  for (std::string* text : {&frame.text, &frame.symbol}) text->shrink_to_fit();
+  bytes_ += BytesOf(frame);
   frames_.push_back(std::make_unique<const Frame>(std::move(frame)));
   ids_.emplace(frames_.back().get(), id);
   return id;

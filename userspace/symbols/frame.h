@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_SYMBOLS_FRAME_H_
 #define CLRSAMPLER_SYMBOLS_FRAME_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -77,12 +78,17 @@ inline bool IsManaged(const Frame& frame) { return IsManaged(frame.kind); }
 
 using FrameId = uint32_t;
 
-// Interned frames of one run. Grows with the distinct frames that samples hit, some thousands. Main loop only.
+// Interned frames of one run. Grows with the distinct frames that samples hit, some thousands; Symbolizer bounds what a
+// process can add. Main loop only.
 class FrameTable {
  public:
+  // A longer text of a frame is cut, and ends in U+2026 (folded output cuts at 1 KiB). A longer symbol is left out.
+  static constexpr size_t kMaxTextBytes = 4096;
+
   FrameId Intern(Frame frame);
   const Frame& at(FrameId id) const { return *frames_[id]; }
   size_t size() const { return frames_.size(); }
+  size_t bytes() const { return bytes_; }  // of memory, about
 
  private:
   struct ByValueHash {
@@ -93,6 +99,7 @@ class FrameTable {
   };
   std::vector<std::unique_ptr<const Frame>> frames_;
   absl::flat_hash_map<const Frame*, FrameId, ByValueHash, ByValueEqual> ids_;
+  size_t bytes_ = 0;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

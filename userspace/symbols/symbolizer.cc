@@ -34,8 +34,9 @@ constexpr int kMaxRounds = 64;
 
 }  // namespace
 
-Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines)
-    : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames) {
+Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines,
+                       Notices* notices)
+    : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames), notices_(notices) {
   for (FrameSource* source : sources_) {
     if (SampleObserver* observer = source->observer()) observers_.push_back(observer);
     if (PolledSource* polled = source->polled()) polled_.push_back(polled);
@@ -44,6 +45,32 @@ Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, st
 
 Resolution Symbolizer::Resolve(const FrameQuery& query) {
   main_loop_.Check();
+  size_t& bytes = name_bytes_.Of(query.process);
+  if (HasTooMany(bytes)) return LeaveOut(query);
+  const size_t before = frames_.bytes();
+  const Resolution answer = ResolveAny(query);
+  bytes += frames_.bytes() - before;
+  return answer;
+}
+
+// Addresses that were named before are in the caches of those who ask, and keep their names.
+Resolution Symbolizer::LeaveOut(const FrameQuery& query) {
+  const bool is_jit = query.mapping != nullptr && query.mapping->kind == MappingKind::kJitMemory;
+  if (notices_ != nullptr) {
+    const uint32_t pid = query.process.key.tgid;
+    notices_->Add("names_left_out", absl::StrCat(pid),
+                  absl::StrCat("functions of process ", pid, " are not named any more: the names of ",
+                               frames_.bytes() >= kMaxNameBytesOfAll ? "all processes" : "this one process", " take ",
+                               (frames_.bytes() >= kMaxNameBytesOfAll ? kMaxNameBytesOfAll : kMaxNameBytes) >> 20,
+                               " MiB; those that were met before keep their names"),
+                  "is it a program that means harm? --pid samples the others alone");
+  }
+  return Resolution{frames_.Intern(Frame{is_jit ? FrameKind::kJit : FrameKind::kNative, NameSource::kNone,
+                                         "[function of a program with too many names]", "", ""}),
+                    MonotonicTime::Min(), MonotonicTime::Max()};
+}
+
+Resolution Symbolizer::ResolveAny(const FrameQuery& query) {
   Resolution answer = ResolveName(query);
   if (lines_.empty() && !found_managed_) return answer;
   const Frame& named = frames_.at(answer.frame);
@@ -102,7 +129,11 @@ Resolution Symbolizer::Unknown(std::string text, MonotonicTime until) {
 
 void Symbolizer::Observe(const Process& process, const ObservedSample& sample) {
   main_loop_.Check();
+  size_t& bytes = name_bytes_.Of(process);
+  if (HasTooMany(bytes)) return;
+  const size_t before = frames_.bytes();
   for (SampleObserver* observer : observers_) observer->Observe(process, sample);
+  bytes += frames_.bytes() - before;
 }
 
 bool Symbolizer::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {

@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_SYMBOLS_SYMBOLIZER_H_
 #define CLRSAMPLER_SYMBOLS_SYMBOLIZER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "process/per_process.h"
+#include "status/notices.h"
 #include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
@@ -19,8 +21,16 @@ namespace clrsampler {
 // Main loop only. Borrows sources and table; they outlive it.
 class Symbolizer {
  public:
-  // With sources of lines, frames of the code that these know say their line.
-  Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {});
+  // With sources of lines, frames of the code that these know say their line. `notices`: is told of processes with too
+  // many names; nullptr: nobody is.
+  Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {},
+             Notices* notices = nullptr);
+
+  // A program decides how many names it has, how long they are, and which of them are sampled. Beyond these bounds of
+  // FrameTable::bytes no source is asked about its code: that of one process, and that of all together. 30,000
+  // functions of a .NET program take some 20 MB.
+  static constexpr size_t kMaxNameBytes = 32 << 20;
+  static constexpr size_t kMaxNameBytesOfAll = 256 << 20;
 
   // Told of each frame of managed code that Resolve finds: of the frame without its line, and of the one with it.
   using FoundManaged = std::function<void(const FrameQuery& query, FrameId plain, FrameId frame)>;
@@ -49,6 +59,10 @@ class Symbolizer {
     bool complete = false;         // for the latest time that was asked for
   };
 
+  // Whether the names of the process are too many by now. `bytes`: of those that were made for it.
+  bool HasTooMany(size_t bytes) const { return bytes >= kMaxNameBytes || frames_.bytes() >= kMaxNameBytesOfAll; }
+  Resolution LeaveOut(const FrameQuery& query);
+  Resolution ResolveAny(const FrameQuery& query);
   Resolution ResolveName(const FrameQuery& query);
   FrameId WithLine(const FrameQuery& query, FrameId plain);
   Resolution Unknown(std::string text, MonotonicTime until);
@@ -58,8 +72,10 @@ class Symbolizer {
   std::vector<PolledSource*> polled_;
   std::vector<LineSource*> lines_;
   FrameTable& frames_;
+  Notices* const notices_;
   FoundManaged found_managed_;
   PerProcess<CaughtUp> caught_up_;
+  PerProcess<size_t> name_bytes_;  // that the table of frames has grown by for the process
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

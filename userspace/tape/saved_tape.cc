@@ -72,8 +72,8 @@ absl::StatusOr<std::unique_ptr<SavedTape>> SavedTape::Create(const std::string& 
   return tape;
 }
 
-bool SavedTape::Fits(uint64_t bytes) {
-  full_ |= written_ + bytes > max_bytes_;
+bool SavedTape::FitsBesideFiles(uint64_t bytes) {
+  full_ |= written_ + bytes > max_bytes_ - max_bytes_ / kFilesPart;
   return !full_;
 }
 
@@ -90,7 +90,7 @@ std::string SavedTape::Answer(absl::string_view question, absl::FunctionRef<std:
   auto found = asked_.find(question);
   const bool is_new = found == asked_.end();
   if (is_new) {
-    if (!Fits(question.size() + answer.size() + 64)) return answer;
+    if (!FitsBesideFiles(question.size() + answer.size() + 64)) return answer;
     record.Put('Q');
     record.PutText(question);
     found = asked_.emplace(question, Asked{static_cast<uint32_t>(asked_.size()), iteration_, 0}).first;
@@ -100,7 +100,7 @@ std::string SavedTape::Answer(absl::string_view question, absl::FunctionRef<std:
   const uint32_t before = asked.before++;
   const uint64_t hash = absl::HashOf(answer);
   if (!is_new && asked.answer == hash) return answer;
-  if (!Fits(answer.size() + 64)) return answer;
+  if (!FitsBesideFiles(answer.size() + 64)) return answer;
   asked.answer = hash;
   record.Put('A');
   record.Put(asked.number);
@@ -133,6 +133,7 @@ void SavedTape::NextIteration() {
 absl::Status SavedTape::Finish() {
   finished_ = true;
   std::string run(PageLog::kRunBytes, '\0');
+  uint64_t left_out = 0;
   for (uint32_t number = 0; number < files_.size(); ++number) {
     const Watched& watched = files_[number];
     TapeWriter record;
@@ -146,7 +147,11 @@ absl::Status SavedTape::Finish() {
       if (!watched.log->was_read(i)) continue;
       const uint64_t offset = i * PageLog::kRunBytes;
       const absl::StatusOr<size_t> read = ReadAt(watched.fd.get(), offset, std::as_writable_bytes(std::span(run)));
-      if (!read.ok() || !Fits(*read)) continue;
+      if (!read.ok()) continue;
+      if (written_ + *read + 64 > max_bytes_) {
+        left_out += *read;
+        continue;
+      }
       record.Put('P');
       record.Put(number);
       record.Put(offset);
@@ -155,13 +160,16 @@ absl::Status SavedTape::Finish() {
     }
   }
   TapeWriter end;
-  if (!full_) end.Put('E');
+  if (!full_ && left_out == 0) end.Put('E');
   packer_->Put(end.Take(), ZSTD_e_end);
   RETURN_IF_ERROR(packer_->status);
-  if (!full_) return absl::OkStatus();
-  return WithHint(absl::ResourceExhaustedError(
-                      absl::StrCat("the stream is full at ", max_bytes_, " bytes: what came later is not in it")),
-                  "a shorter --duration, or --pid");
+  if (!full_ && left_out == 0) return absl::OkStatus();
+  const std::string files = absl::StrCat(left_out, " bytes of files");
+  const std::string missing = absl::StrCat(full_ ? "the rest of the run" : "", full_ && left_out > 0 ? ", and " : "",
+                                           left_out > 0 ? files : "");
+  return WithHint(
+      absl::ResourceExhaustedError(absl::StrCat("the stream is full at ", max_bytes_, " bytes, and lacks ", missing)),
+      "a shorter --duration, or --pid");
 }
 
 }  // namespace clrsampler

@@ -33,8 +33,8 @@ class SavedTape : public Tape {
   bool plays() const override { return false; }
   bool ended() const override { return false; }
 
-  // The run is over: writes what was read of files, and the end. ResourceExhausted: the tape was full before, so that
-  // what came later is not on it; else an error of writing.
+  // The run is over: writes what was read of files, and the end. ResourceExhausted: the tape is full, so that what came
+  // later, or a part of the files, is not on it; else an error of writing.
   absl::Status Finish();
 
  private:
@@ -52,14 +52,18 @@ class SavedTape : public Tape {
   };
 
   SavedTape(std::string path, UniqueFd file, uint64_t max_bytes);
-  bool Fits(uint64_t bytes);
+  // Answers leave a quarter of the bytes to what was read of files. Files come last, and without them a stream has no
+  // names of native and precompiled code.
+  static constexpr uint64_t kFilesPart = 4;
+
+  bool FitsBesideFiles(uint64_t bytes);
   void Write(TapeWriter& record);
 
   const std::string path_;
   const uint64_t max_bytes_;
   std::unique_ptr<Packer> packer_;
   uint64_t written_ = 0;
-  bool full_ = false;
+  bool full_ = false;  // of answers
   bool finished_ = false;
   uint32_t iteration_ = 0;
   absl::flat_hash_map<std::string, Asked> asked_;

@@ -74,7 +74,7 @@ class ElfUnwindData {
   std::vector<ImageExtent> extents() const;
 
   static constexpr size_t kMaxUnusableListed = 256;
-  // Each holds its file mapped; a .NET process has some 30. os/mapped_file watches over 4096 views.
+  // Each holds its file mapped; a .NET process has some 30. MappedFile::kMaxViews bounds those of all.
   static constexpr size_t kMaxImages = 1024;
 
  private:

@@ -1086,6 +1086,8 @@ absl::Status HooksOfOneProcessAreLimited(ScenarioSetting& setting) {
   RETURN_IF_ERROR(
       Expect(counters.hook_hits == kCalls && counters.hook_rate_limited + sent == kCalls, "each is counted"));
   RETURN_IF_ERROR(Expect(sent >= 200 && static_cast<double>(sent) < 260 + 1000 * seconds, sent, " were sent"));
+  RETURN_IF_ERROR(
+      Expect((*sampler)->HookHitsMissed(getpid()) == counters.hook_rate_limited, "they are told when asked"));
   // One that comes when there is room again says how many are missing before it.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   HookedCall(0, 1, 0);

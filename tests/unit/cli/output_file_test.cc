@@ -1,8 +1,11 @@
 #include "cli/output_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -27,6 +30,38 @@ TEST(OutputFileTest, OneFileIsTheSameUnderAllItsNames) {
   // Devices swallow as many results as they are given.
   EXPECT_FALSE(OutputFile::Open("/dev/null")->SameAs(*OutputFile::Open("/dev/null")));
   for (const std::string& path : {first, second, link}) unlink(path.c_str());
+  rmdir(folder.c_str());
+}
+
+TEST(OutputFileTest, AFileIsGoneAgainIfNothingWasWrittenToIt) {
+  std::string folder = ::testing::TempDir() + "/output_file_test_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/result", other = folder + "/other";
+  ASSERT_TRUE(OutputFile::Open(path).ok());
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << "a run that could not start leaves nothing";
+  {
+    auto opened = OutputFile::Open(path);
+    ASSERT_TRUE(opened.ok());
+    OutputFile moved = *std::move(opened);
+    ASSERT_TRUE(moved.Finish().ok()) << "an empty result";
+  }
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  ASSERT_TRUE(OutputFile::Open(path).ok());
+  EXPECT_EQ(access(path.c_str(), F_OK), 0) << "a file that was there before";
+  unlink(path.c_str());
+  {
+    const auto opened = OutputFile::Open(path);
+    ASSERT_TRUE(OutputFile::Open(other)->Finish().ok());
+    ASSERT_EQ(rename(other.c_str(), path.c_str()), 0);
+  }
+  EXPECT_EQ(access(path.c_str(), F_OK), 0) << "another file that has the name now";
+  unlink(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_TRUE(OutputFile::Open(path).ok());
+  EXPECT_EQ(access(path.c_str(), F_OK), 0) << "a pipe";
+  close(reader);
+  unlink(path.c_str());
   rmdir(folder.c_str());
 }
 

@@ -364,6 +364,30 @@ TEST_F(JitMethodsTest, AMapInBlocksSpeaksForTheTimeBeforeItsLastBlock) {
   EXPECT_EQ(methods->CompleteUntil(process.key).ns, 30 * kMillisecondNs) << "nobody waits for a block";
 }
 
+TEST_F(JitMethodsTest, AMapOfARuntimeThatCannotBeLookedAtMayBeInBlocks) {
+  std::optional<bool> in_blocks;
+  const auto start = [&] {
+    methods = std::make_unique<JitMethods>(
+        JitMethodsOptions{.names = NameStyle::kRaw, .perf_map_in_blocks = [&](const Process&) { return in_blocks; }},
+        frames, notices, clock);
+    Poll(5 * kMillisecondNs);
+    Poll(10 * kMillisecondNs);
+    return Ask(kHeap, 7 * kMillisecondNs);
+  };
+  tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 first\n"));
+  EXPECT_EQ(start(), "[jit: the map is written in blocks, and this one is missing]");
+  in_blocks = false;
+  EXPECT_EQ(start(), "first");
+  // The form is known, so it stays when the images can't be opened any more.
+  in_blocks = std::nullopt;
+  Poll(2 * kSecondNs);
+  EXPECT_EQ(Ask(kHeap, 7 * kMillisecondNs), "first");
+  // Other compilers write line by line.
+  process.mappings.Clear();
+  Map(kHeap, kHeap + 0x100000, MappingKind::kJitMemory, "");
+  EXPECT_EQ(start(), "first");
+}
+
 TEST_F(JitMethodsTest, ExecAndForgetDropEverything) {
   tree.Write(tree.perf_map(), absl::StrCat(absl::Hex(kHeap), " 40 before\n"));
   Poll(5 * kMillisecondNs);

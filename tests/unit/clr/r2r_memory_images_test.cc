@@ -23,6 +23,7 @@ class R2rMemoryImagesTest : public testing::Test {
  protected:
   static constexpr uint64_t kBase = 0x55e2c7850000;
   static constexpr uint32_t kTgid = 4711;
+  static constexpr MonotonicTime kNow{5};
 
   void SetUp() override {
     char path[] = "/tmp/r2r_memory_test.XXXXXX";
@@ -116,7 +117,7 @@ TEST_F(R2rMemoryImagesTest, TwoProcessesShareWhatIsEqualAndOnlyThat) {
   const Mapping mapping = Code();
   const Process one = MakeProcess(), two = MakeProcess(4712), liar = MakeProcess(4713);
   const uint64_t address = mapping.start + 100;
-  const auto first = images.Find(one, mapping, address), second = images.Find(two, mapping, address);
+  const auto first = images.Find(one, mapping, address, kNow), second = images.Find(two, mapping, address, kNow);
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_EQ(first->base, kBase);
   EXPECT_EQ(first->image, second->image);
@@ -125,7 +126,7 @@ TEST_F(R2rMemoryImagesTest, TwoProcessesShareWhatIsEqualAndOnlyThat) {
   const size_t name = memory_[kBase].find("shapes.dll");
   ASSERT_NE(name, std::string::npos);
   memory_[kBase][name] = 'S';
-  const auto third = images.Find(liar, mapping, address);
+  const auto third = images.Find(liar, mapping, address, kNow);
   ASSERT_TRUE(third.has_value());
   EXPECT_NE(third->image, first->image);
 }
@@ -135,12 +136,45 @@ TEST_F(R2rMemoryImagesTest, MemoryWithoutAnImageIsLookedAtOnce) {
   memory_[kBase] = std::string(image_.size(), 'x');
   const Process process = MakeProcess();
   const Mapping mapping = Code();
-  EXPECT_FALSE(images.Find(process, mapping, mapping.start).has_value());
+  EXPECT_FALSE(images.Find(process, mapping, mapping.start, kNow).has_value());
   const int reads = reads_;
   EXPECT_GT(reads, 0);
-  EXPECT_FALSE(images.Find(process, mapping, mapping.start + 5).has_value());
+  EXPECT_FALSE(images.Find(process, mapping, mapping.start + 5, kNow).has_value());
   EXPECT_EQ(reads_, reads);
   EXPECT_EQ(images.counters().maps_read, 1u);
+}
+
+// With 60,000 mappings, of which new ones run all the time.
+TEST_F(R2rMemoryImagesTest, AProcessThatKeepsMappingIsNotReadForEachFrame) {
+  std::string maps = TypicalMaps();
+  constexpr size_t kMappings = 60'000;
+  Process process = MakeProcess();
+  std::vector<Mapping> mappings;
+  for (size_t i = 0; i < kMappings; ++i) {
+    Mapping mapping = Code();
+    mapping.start = 0x7f0000000000 + i * 0x2000;
+    mapping.end = mapping.start + 0x1000;
+    absl::StrAppendFormat(&maps, "%x-%x r-xp 00000000 00:00 0 \n", mapping.start, mapping.end);
+    mappings.push_back(mapping);
+  }
+  WriteMaps(maps);
+  R2rMemoryImages images(Options());
+  MonotonicTime now = kNow;
+  // The frames of one sample.
+  for (size_t i = 0; i < 100; ++i) images.Find(process, mappings[i], mappings[i].start, now);
+  EXPECT_EQ(images.counters().maps_read, 1u);
+  // The samples of a minute.
+  for (size_t i = 100; i < 6'100; ++i) {
+    now.ns += 10'000'000;
+    process.mappings.Insert(mappings[i]);
+    images.Find(process, mappings[i], mappings[i].start, now);
+  }
+  EXPECT_LE(images.counters().maps_read, 2 + 60 * R2rMemoryImages::kMapsLinesPerSecond / kMappings + 1);
+  EXPECT_EQ(images.counters().maps_read + images.counters().maps_postponed, 6'001u);
+  // An image that was postponed is found later.
+  now.ns += 60'000'000'000;
+  process.mappings.Insert(Code());
+  EXPECT_TRUE(images.Find(process, Code(), Code().start + 100, now).has_value());
 }
 
 TEST_F(R2rMemoryImagesTest, AHeaderThatDoesNotReachTheAddressIsNotItsImage) {
@@ -149,7 +183,7 @@ TEST_F(R2rMemoryImagesTest, AHeaderThatDoesNotReachTheAddressIsNotItsImage) {
   const uint32_t small = 0x8000;  // SizeOfImage
   std::memcpy(memory_[kBase].data() + header + 24 + 56, &small, sizeof small);
   const Mapping mapping = Code();
-  EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100).has_value());
+  EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100, kNow).has_value());
 }
 
 TEST_F(R2rMemoryImagesTest, OnlyAnonymousMemoryThatTouchesTheCodeIsSearched) {
@@ -163,13 +197,13 @@ TEST_F(R2rMemoryImagesTest, OnlyAnonymousMemoryThatTouchesTheCodeIsSearched) {
         std::string("no line of maps\n"), std::string()}) {
     R2rMemoryImages images(Options());
     WriteMaps(maps);
-    EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100).has_value()) << maps;
+    EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100, kNow).has_value()) << maps;
   }
   Mapping heap = mapping;
   heap.path = "/memfd:doublemapper (deleted)";
   heap.inode = 121810;
   R2rMemoryImages images(Options());
-  EXPECT_FALSE(images.Find(MakeProcess(), heap, heap.start).has_value());
+  EXPECT_FALSE(images.Find(MakeProcess(), heap, heap.start, kNow).has_value());
   EXPECT_EQ(images.counters().maps_read, 0u);
 }
 
@@ -178,17 +212,17 @@ TEST_F(R2rMemoryImagesTest, AnImageThatGaveWayToAnotherIsNoticedWhenTheMappingsC
   Process process = MakeProcess();
   const Mapping mapping = Code();
   process.mappings.Insert(mapping);
-  const auto before = images.Find(process, mapping, mapping.start + 100);
+  const auto before = images.Find(process, mapping, mapping.start + 100, kNow);
   ASSERT_TRUE(before.has_value());
   const uint32_t header = *LoadAt<uint32_t>(AsBytes(image_), 0x3C);
   memory_[kBase][header + 8] ^= 1;  // TimeDateStamp: another build
   process.mappings.Insert(mapping);
-  const auto after = images.Find(process, mapping, mapping.start + 100);
+  const auto after = images.Find(process, mapping, mapping.start + 100, kNow);
   ASSERT_TRUE(after.has_value());
   EXPECT_NE(after->image, before->image);
   memory_.clear();  // and then nothing is there
   process.mappings.Insert(mapping);
-  EXPECT_FALSE(images.Find(process, mapping, mapping.start + 100).has_value());
+  EXPECT_FALSE(images.Find(process, mapping, mapping.start + 100, kNow).has_value());
 }
 
 TEST_F(R2rMemoryImagesTest, AnImageThatClaimsGigabytesIsNotTaken) {
@@ -197,7 +231,7 @@ TEST_F(R2rMemoryImagesTest, AnImageThatClaimsGigabytesIsNotTaken) {
   std::memcpy(memory_[kBase].data() + header + 24 + 56, &huge, sizeof huge);
   R2rMemoryImages images(Options());
   const Mapping mapping = Code();
-  EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100).has_value());
+  EXPECT_FALSE(images.Find(MakeProcess(), mapping, mapping.start + 100, kNow).has_value());
 }
 
 TEST_F(R2rMemoryImagesTest, WhatAllImagesTakeIsBounded) {
@@ -207,11 +241,11 @@ TEST_F(R2rMemoryImagesTest, WhatAllImagesTakeIsBounded) {
     R2rMemoryOptions options = Options();
     options.max_total_bytes = limit;
     R2rMemoryImages images(std::move(options));
-    const auto first = images.Find(MakeProcess(), mapping, mapping.start + 100);
+    const auto first = images.Find(MakeProcess(), mapping, mapping.start + 100, kNow);
     if (!first) continue;
     // Just enough for one.
     EXPECT_GT(first->image->copied_bytes, 4096u);
-    EXPECT_FALSE(images.Find(MakeProcess(4712), mapping, mapping.start + 100).has_value());
+    EXPECT_FALSE(images.Find(MakeProcess(4712), mapping, mapping.start + 100, kNow).has_value());
     EXPECT_EQ(images.counters().images_failed, 1u);
     return;
   }

@@ -62,6 +62,23 @@ double Sum(const Metrics& metrics, absl::string_view name, const std::vector<std
   return sum;
 }
 
+TEST(MetricsTest, WhatWasTakenIsWrittenSetAsideOrLost) {
+  const auto metrics = Metrics::Make(Options());
+  EXPECT_EQ(Sum(*metrics, "clrsampler_samples_set_aside_total"), 0) << "it is there from the start";
+  Account account;
+  account.samples_taken = 10;
+  account.samples_written = 4;
+  account.samples_set_aside = 5;
+  account.lost["window"] = 1;
+  Window window;
+  window.account = account;
+  metrics->Observe(window);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_samples_set_aside_total"), 5);
+  EXPECT_EQ(Sum(*metrics, "clrsampler_samples_taken_total"), Sum(*metrics, "clrsampler_samples_written_total") +
+                                                                 Sum(*metrics, "clrsampler_samples_set_aside_total") +
+                                                                 Sum(*metrics, "clrsampler_samples_lost_total"));
+}
+
 TEST(MetricsTest, AddsUpWhatWindowsSay) {
   const auto metrics = Metrics::Make(Options());
   for (uint64_t i = 1; i <= 3; ++i) metrics->Observe(*ShopWindow(i));

@@ -46,6 +46,22 @@ TEST(OtlpWindowTest, AResourceForEachProcess) {
   EXPECT_EQ(std::count(read.strings.begin(), read.strings.end(), "process.pid"), 0) << "samples need not say it again";
 }
 
+TEST(OtlpWindowTest, SamplesOfAPidThatIsThereTwiceBelongToTheProcessThatTheNameTells) {
+  WindowBuilder builder(1, kMadeUpStart);
+  builder.Process(7, "before", 3);
+  builder.Process(7, "after", 4, /*dotnet=*/false);
+  Window window = *builder.Build();
+  EXPECT_THAT(ReadOtlp(OtlpRequestsOf(window, PushBy::kService, "h").parts[0].request).resources,
+              ElementsAre("service.name=after process.executable.name=after host.name=h",
+                          "service.name=before process.executable.name=before process.runtime.name=.NET "
+                          "process.runtime.version=10.0.12 host.name=h"));
+  // Neither of the two: it stands for itself, without a runtime.
+  window.processes[0].comm = "third";
+  EXPECT_THAT(ReadOtlp(OtlpRequestsOf(window, PushBy::kService, "h").parts[0].request).resources,
+              ElementsAre("service.name=after process.executable.name=after host.name=h",
+                          "service.name=before process.executable.name=before host.name=h"));
+}
+
 TEST(OtlpWindowTest, AProcessNamesItselfAndNoOther) {
   Window window = *ShopWindow(1);
   for (WindowProcess& process : window.processes) {

@@ -95,6 +95,15 @@ TEST(PushRequestTest, TheRestIsOneMore) {
   EXPECT_EQ(WeightsOf(*requests), (std::map<std::string, uint64_t>{{"app10{}", 10}, {"app9{}", 9}, {"other{}", 36}}));
 }
 
+TEST(PushRequestTest, SamplesOfAPidThatIsThereTwiceGoToTheProcessThatTheNameTells) {
+  WindowBuilder builder(1, kMadeUpStart);
+  builder.Process(7, "before", 3);
+  builder.Process(7, "after", 4);
+  const auto requests = PushRequestsOf(*builder.Build(), PushBy::kService, 50, {});
+  ASSERT_TRUE(requests.ok());
+  EXPECT_EQ(WeightsOf(*requests), (std::map<std::string, uint64_t>{{"before{}", 3}, {"after{}", 4}}));
+}
+
 TEST(PushRequestTest, NoNameBreaksOutOfItsPlace) {
   WindowBuilder builder(1, kMadeUpStart);
   builder.Process(1, "a{b=c},d\n&e f\xff", 1);

@@ -99,6 +99,13 @@ TEST_F(RecentHistoryTest, TimesCountFromTheBeginningOfTheRange) {
   }
 }
 
+TEST_F(RecentHistoryTest, OnlyTheWindowsOfARangeAreRecorded) {
+  const absl::StatusOr<ProfileModel> model = history_->Profile(Between(55, 100), ProfileView::kCpu);
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->meta.duration_ns, 45 * kMadeUpSecond);
+  EXPECT_EQ(model->meta.recorded_ns(), 5 * kMadeUpSecond);
+}
+
 TEST_F(RecentHistoryTest, TimelineByProcessAndContainer) {
   auto timeline = history_->Timeline(Between(0, 60), TimelineBy::kProcess, 3, 10);
   ASSERT_TRUE(timeline.ok());
@@ -114,10 +121,38 @@ TEST_F(RecentHistoryTest, TimelineByProcessAndContainer) {
   timeline = history_->Timeline(Between(0, 60), TimelineBy::kContainer, 100, 1);
   ASSERT_TRUE(timeline.ok());
   EXPECT_EQ(timeline->steps, 6u) << "a step is at least a window";
+  ASSERT_EQ(timeline->series.size(), 1u) << "the others are one of those that were asked for";
+  EXPECT_EQ(timeline->series[0].label, "[others]");
+  EXPECT_DOUBLE_EQ(timeline->series[0].cores[5], 0.7);
+  timeline = history_->Timeline(Between(0, 60), TimelineBy::kContainer, 100, 2);
   ASSERT_EQ(timeline->series.size(), 2u);
   EXPECT_EQ(timeline->series[0].label, "shop-web");
-  EXPECT_EQ(timeline->series[1].label, "[others]");
+  EXPECT_EQ(timeline->series[1].label, "");
   EXPECT_DOUBLE_EQ(timeline->series[1].cores[5], 0.2);
+}
+
+TEST_F(RecentHistoryTest, ATimelineIsOfTheThreadThatIsMeantAndMethodsAreOfNone) {
+  HistorySelection selection = Between(0, 60);
+  selection.thread = "4712";
+  const absl::StatusOr<Timeline> timeline = history_->Timeline(selection, TimelineBy::kProcess, 6, 10);
+  ASSERT_TRUE(timeline.ok());
+  ASSERT_EQ(timeline->series.size(), 1u) << "nothing is known of another process";
+  EXPECT_EQ(timeline->series[0].label, "Shop");
+  EXPECT_DOUBLE_EQ(timeline->series[0].cores[1], 0.25);
+  EXPECT_EQ(timeline->series[0].pause_ns[1], 20'300'000u) << "those of its process";
+  EXPECT_TRUE(absl::IsInvalidArgument(history_->Methods(selection, 10).status()));
+}
+
+TEST_F(RecentHistoryTest, APidThatIsThereTwiceBelongsToTheProcessThatTheNameTells) {
+  WindowBuilder builder(7, kMadeUpStart + 60 * kMadeUpSecond);
+  builder.Process(900, "before", 30);
+  builder.Process(900, "after", 10);
+  windows_.Add(std::move(builder).Build());
+  HistorySelection selection = Between(60, 70);
+  for (const auto& [comm, samples] : {std::pair("before", 30u), std::pair("after", 10u)}) {
+    selection.comm = comm;
+    EXPECT_EQ(Weight(selection), samples) << comm;
+  }
 }
 
 TEST_F(RecentHistoryTest, PausesAndMethods) {

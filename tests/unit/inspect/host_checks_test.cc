@@ -21,6 +21,13 @@ uint64_t Only(std::initializer_list<int> capabilities) {
   return bits;
 }
 
+// Linux 5.13 and before.
+HostFacts KernelWithoutSyscallPrograms() {
+  HostFacts facts = HealthyHost();
+  facts.features.features.back().present = false;
+  return facts;
+}
+
 TEST(HostChecksTest, AHealthyHostPasses) {
   for (const Finding& finding : CheckHost(HealthyHost())) {
     EXPECT_EQ(finding.level, FindingLevel::kPass) << finding.what;
@@ -91,8 +98,31 @@ TEST(HostChecksTest, AnOptionalFeatureThatIsMissingIsNoTrouble) {
   EXPECT_EQ(Find(CheckHost(facts), "bpf", FindingLevel::kWarn), nullptr);
 }
 
-TEST(HostChecksTest, HindrancesWarn) {
+TEST(HostChecksTest, TheDocumentedCapabilitiesAreEnoughWhereTheKernelNamesItsCode) {
   HostFacts facts = HealthyHost();
+  facts.root = false;
+  facts.capabilities = Only({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE});
+  for (const int restricted : {0, 1, 2}) {
+    facts.kptr_restrict = restricted;
+    EXPECT_NE(Find(CheckHost(facts), "capabilities", FindingLevel::kPass), nullptr);
+    EXPECT_NE(Find(CheckHost(facts), "kptr_restrict", FindingLevel::kPass), nullptr);
+  }
+}
+
+TEST(HostChecksTest, AKernelThatOnlyListsItsNamesNeedsCapSyslog) {
+  HostFacts facts = KernelWithoutSyscallPrograms();
+  facts.capabilities = Only({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE});
+  facts.kptr_restrict = 1;
+  const Findings findings = CheckHost(facts);
+  const Finding* const without = Find(findings, "capabilities", FindingLevel::kWarn);
+  ASSERT_NE(without, nullptr);
+  EXPECT_NE(without->what.find("CAP_SYSLOG"), std::string::npos);
+  EXPECT_NE(without->fix.find("cap_syslog"), std::string::npos);
+  EXPECT_NE(Find(findings, "kptr_restrict", FindingLevel::kWarn), nullptr);
+}
+
+TEST(HostChecksTest, HindrancesWarn) {
+  HostFacts facts = KernelWithoutSyscallPrograms();
   facts.kptr_restrict = 2;
   facts.ptrace_scope = 3;
   facts.own_pid_namespace = true;

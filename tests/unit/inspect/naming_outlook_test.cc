@@ -69,6 +69,15 @@ TEST(NamingOutlookTest, OfARuntimeThatIsNewerThanAllKnownOnesNothingIsPromised) 
   EXPECT_THAT(OutlookOf(facts).sources, ElementsAre("perf-map(clrsampler)"));
 }
 
+// Its precompiled images may be newer than all known ones, too.
+TEST(NamingOutlookTest, OfARuntimeWithoutAVersionNothingIsPromised) {
+  ProcessFacts facts = HealthyProcess(RuntimeVersion{});
+  facts.memory = absl::UnimplementedError("its image does not say its version");
+  EXPECT_EQ(OutlookOf(facts).word, NamingWord::kPoor);
+  EXPECT_THAT(OutlookOf(facts).sources, IsEmpty());
+  EXPECT_EQ(OutlookOf(facts).reason, "its memory is not read: its image does not say its version");
+}
+
 TEST(NamingOutlookTest, NativeAotStandsAndFallsWithSymbols) {
   ProcessFacts facts = HealthyProcess({9, 0, 20});
   facts.runtime->kind = RuntimeImageKind::kNativeAot;

@@ -143,8 +143,10 @@ TEST(ProcessChecksTest, MemoryIsJudgedByWhatARecordingWouldFind) {
 
 TEST(ProcessChecksTest, SocketSwitchedOffIsToldFromSocketMissing) {
   ProcessFacts facts = HealthyProcess();
-  facts.socket_exists = false;
+  facts.socket = absl::NotFoundError("/tmp/dotnet-diagnostic-7-1");
   EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("none at /tmp/dotnet-diagnostic-7-1"), std::string::npos);
+  facts.socket = absl::FailedPreconditionError("/tmp/dotnet-diagnostic-7-1 lies on a file system that may not answer");
+  EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("may not answer"), std::string::npos);
   facts.environment.enable_diagnostics_ipc = 0;
   EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("EnableDiagnostics_IPC=0"), std::string::npos);
   EXPECT_FALSE(AnyFails(CheckProcess(facts)));

@@ -109,7 +109,7 @@ TEST_F(ProcessListTest, ReadsWhatSurroundsARuntime) {
   EXPECT_TRUE(facts->jitdump.exists);
   EXPECT_FALSE(facts->jitdump.live);
   EXPECT_EQ(facts->socket_path, "/var/tmp/dotnet-diagnostic-7-777-socket");
-  EXPECT_FALSE(facts->socket_exists);
+  EXPECT_FALSE(facts->socket.ok());
   EXPECT_GT(facts->perf_map_directory.free_bytes, 0u);
 }
 
@@ -158,9 +158,9 @@ TEST_F(ProcessListTest, ASocketOfAnotherStartTimeIsNotIts) {
     close(fd);
   };
   make_socket("dotnet-diagnostic-7-776-socket");
-  EXPECT_FALSE(Inspector().One(30)->socket_exists);
+  EXPECT_TRUE(absl::IsNotFound(Inspector().One(30)->socket));
   make_socket("dotnet-diagnostic-7-777-socket");
-  EXPECT_TRUE(Inspector().One(30)->socket_exists);
+  EXPECT_TRUE(Inspector().One(30)->socket.ok());
 }
 
 TEST_F(ProcessListTest, AProcessThatCantBeReadIsListedWhenItsThreadsLookLikeDotnet) {

@@ -23,7 +23,7 @@ inline ProcessFacts HealthyProcess(RuntimeVersion version = {10, 0, 14}) {
   facts.perf_map_directory.path = "/tmp";
   facts.perf_map_directory.free_bytes = uint64_t{10} << 30;
   facts.socket_path = "/tmp/dotnet-diagnostic-7-1-socket";
-  facts.socket_exists = true;
+  facts.socket = absl::OkStatus();
   facts.age_seconds = 100;
   return facts;
 }
@@ -46,6 +46,7 @@ inline HostFacts HealthyHost() {
        {kFeatureBtf, kFeaturePerfEventProgram, kFeatureRingBuffer, kFeatureProbeReadKernel}) {
     facts.features.features.push_back({std::string(name), true, true, ""});
   }
+  facts.features.features.push_back({std::string(kFeatureSyscallProgram), true, false, ""});
   facts.features.lockdown = "none";
   facts.perf_event_paranoid = 2;
   facts.perf_event_mlock_kb = 516;

@@ -108,6 +108,20 @@ TEST_F(McpServerTest, BrokenMessagesHaveTheCodesOfJsonRpc) {
   EXPECT_EQ(Ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]})")["error"]["code"], -32602);
 }
 
+TEST_F(McpServerTest, AMessageOfBracketsIsRefused) {
+  const auto ping = [&](size_t depth) {
+    const std::string nested = std::string(depth, '[') + std::string(depth, ']');
+    return Ask(absl::StrCat(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":)", nested, "}}"));
+  };
+  EXPECT_TRUE(ping(60).contains("result"));
+  EXPECT_EQ(ping(500'000)["error"]["code"], -32700);
+  EXPECT_EQ(Ask(std::string(1 << 20, '['))["error"]["code"], -32700);
+  // Brackets within text are no nesting.
+  const json named = Call("top", {{"file", "\\\"" + std::string(1000, '[')}});
+  EXPECT_EQ(called_["arguments"]["file"], "\\\"" + std::string(1000, '['));
+  EXPECT_TRUE(named.contains("result"));
+}
+
 TEST_F(McpServerTest, ABatchIsAnsweredAsOne) {
   const json answer =
       Ask(R"([{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}])");

@@ -61,6 +61,22 @@ TEST_F(CreatedFileTest, LinksAreFollowedInAFolderOfOnesOwnOnly) {
   EXPECT_EQ(fs::file_size(In("target")), 4u) << "nothing is cut by opening";
 }
 
+// /var/log of some distributions.
+TEST_F(CreatedFileTest, MembersOfAFoldersGroupAreOthers) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives folders to groups";
+  std::ofstream(In("target")) << "kept";
+  fs::create_symlink(In("target"), In("link"));
+  ASSERT_EQ(chown(folder_.c_str(), 0, 12345), 0);
+  ASSERT_EQ(chmod(folder_.c_str(), 0775), 0);
+  const absl::Status refused = OpenCreated(In("link"), std::nullopt).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
+  EXPECT_TRUE(OpenCreated(In("link"), std::nullopt).ok()) << "the group may not write";
+  ASSERT_EQ(chown(folder_.c_str(), 0, 0), 0);
+  ASSERT_EQ(chmod(folder_.c_str(), 0775), 0);
+  EXPECT_TRUE(OpenCreated(In("link"), std::nullopt).ok()) << "the group is root's";
+}
+
 TEST_F(CreatedFileTest, NoPipeIsOpenedWhereOthersMayPutOne) {
   Share();
   ASSERT_EQ(mkfifo(In("pipe").c_str(), 0600), 0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include "os/file_io.h"
@@ -49,6 +50,40 @@ TEST(MappedFileTest, AFileTruncatedWhileMappedReadsAsZeroesAndSaysSo) {
   const MappedFile moved = *std::move(file);
   EXPECT_EQ(moved.bytes()[4096], std::byte{0});
   EXPECT_TRUE(moved.damaged());
+}
+
+// The kernel has a limit on the mappings of a process.
+TEST(MappedFileTest, ManyMissingPagesTakeOneMapping) {
+  constexpr size_t kPage = 4096, kPages = 400;
+  const UniqueFd fd = FileOf(std::string(kPages * kPage, 'x'));
+  const absl::StatusOr<MappedFile> file = MappedFile::Map(fd.get(), 0, 0, kPages * kPage);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(ftruncate(fd.get(), kPage), 0);
+  // From the end on, so that each of them is missed.
+  for (size_t page = kPages - 1; page > 1; page -= 2) ASSERT_EQ(file->bytes()[page * kPage], std::byte{0});
+  EXPECT_EQ(file->bytes()[0], std::byte{'x'});
+  const absl::StatusOr<std::string> text = ReadWholeFile("/proc/self/maps", 1 << 20);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto begin = reinterpret_cast<uint64_t>(file->bytes().data());
+  size_t mappings = 0;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    const uint64_t start = std::stoull(line, nullptr, 16);
+    if (start >= begin && start < begin + kPages * kPage) ++mappings;
+  }
+  EXPECT_LE(mappings, 2u);
+}
+
+// A huge page can't be replaced in part.
+TEST(MappedFileTest, AFileOfHugePagesMayBeTruncatedToo) {
+  constexpr size_t kBytes = 2 << 20;
+  const UniqueFd fd(memfd_create("huge", MFD_HUGETLB | MFD_CLOEXEC));
+  if (!fd.valid() || ftruncate(fd.get(), kBytes) != 0) GTEST_SKIP() << "the kernel has no huge pages";
+  const absl::StatusOr<MappedFile> file = MappedFile::Map(fd.get(), 0, 0, kBytes);
+  if (!file.ok()) GTEST_SKIP() << "no huge page is free: " << file.status();
+  ASSERT_EQ(ftruncate(fd.get(), 0), 0);
+  EXPECT_EQ(file->bytes()[5 * 4096], std::byte{0});
+  EXPECT_TRUE(file->damaged());
 }
 
 TEST(MappedFileTest, PagesThatWereDroppedAreReadAgain) {

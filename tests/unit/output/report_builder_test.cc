@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "output/diff_text.h"
 #include "output/hot_paths.h"
 #include "output/own_methods.h"
 #include "output/report_methods.h"
 #include "output/report_text.h"
+#include "profile/model_diff.h"
 
 namespace clrsampler {
 namespace {
@@ -85,6 +87,27 @@ std::string MarkdownOf(const std::vector<ProfileModel>& models, const RuntimeTab
   for (const ProfileModel& model : models) sources.push_back({"shop.json", &model});
   absl::StatusOr<Report> report = BuildReport(sources, runtime);
   return report.ok() ? ReportMarkdown(*std::move(report), 100'000) : report.status().ToString();
+}
+
+TEST(ReportBuilderTest, AComparisonSaysThatItDoesNotKnowTheScatter) {
+  constexpr char kUnknown[] = "The scatter of the program is not known";
+  const ProfileModel whole = Made().Add(400, {"Shop.A"}).Add(400, {"Shop.B"}).Build();
+  EXPECT_THAT(MarkdownOf({whole, whole}), Not(HasSubstr(kUnknown)));
+  ProfileModel partly = whole;
+  partly.samples.time_ns.back() = kNoTime;
+  EXPECT_THAT(MarkdownOf({partly, partly}), HasSubstr(kUnknown));
+  const absl::StatusOr<ProfileDiff> diff = DiffProfiles(partly, partly, DiffBasis::kShare);
+  ASSERT_TRUE(diff.ok()) << diff.status();
+  EXPECT_THAT(DiffText(*diff, 5), HasSubstr("scatter of the program is not known"));
+}
+
+TEST(ReportBuilderTest, RatesAreOfTheTimeThatWasRecorded) {
+  Made made;
+  made.Add(200, {"Shop.A"}).Event(ModelEventKind::kPause, 100, "gc");
+  ProfileModel model = made.Build();
+  EXPECT_THAT(MarkdownOf({model}), HasSubstr("2.00 s of CPU time in 10.0 s: 0.20 CPUs were busy"));
+  model.meta.SetRecorded({{0, 1'000'000'000}, {7'000'000'000, 8'000'000'000}});
+  EXPECT_THAT(MarkdownOf({model}), HasSubstr("2.00 s of CPU time in 2.0 s: 1.00 CPUs were busy"));
 }
 
 TEST(OwnMethodsTest, LibrariesCountForWhoCalledThem) {

@@ -126,6 +126,56 @@ TEST(RoundTripTest, JsonLosesNothing) {
   EXPECT_EQ(WrittenIn(read, "json"), WrittenIn(model, "json"));
 }
 
+TEST(RoundTripTest, JsonKeepsWhatWasRecordedOfTheDuration) {
+  ProfileModel model = test_support::MadeUpProfile();
+  EXPECT_THAT(WrittenIn(model, "json"), ::testing::Not(HasSubstr("recorded_ns"))) << "all of it";
+  model.meta.SetRecorded({{0, 10}, {20, 40}});
+  const std::string written = WrittenIn(model, "json");
+  const absl::StatusOr<ProfileModel> read = ReadProfile(written);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->meta.recorded, model.meta.recorded);
+  EXPECT_EQ(read->meta.recorded_ns(), 30u);
+  // A file of strangers: stretches that overlap, end before they begin, or lie behind the end.
+  const std::string times = "\"recorded_ns\":[0,10,20,40]";
+  ASSERT_TRUE(absl::StrContains(written, times)) << written.substr(0, 400);
+  const auto with = [&](absl::string_view other) {
+    return ReadProfile(absl::StrReplaceAll(written, {{times, absl::StrCat("\"recorded_ns\":", other)}}));
+  };
+  EXPECT_EQ(with("[5,30,0,10,40,7,18446744073709551615,18446744073709551615]")->meta.recorded_ns(), 30u);
+  EXPECT_EQ(with("[]")->meta.recorded_ns(), model.meta.duration_ns);
+  EXPECT_THAT(with("[0,10,20]").status().message(), HasSubstr("recorded_ns"));
+}
+
+TEST(RoundTripTest, JsonKeepsLinksToTracesAndLabelsOfProcesses) {
+  ProfileModelBuilder builder;
+  TraceLink link;
+  link.SetTrace("0123456789abcdef0123456789abcdef");
+  link.SetSpan("0011223344556677");
+  const ThreadIndex thread = builder.Thread({.pid = 7, .tid = 8});
+  builder.Add({.thread = thread});
+  builder.Add({.thread = thread, .link = builder.Link(link)});
+  builder.meta().labels[7].Set(LabelKey::kServiceName, "shop");
+  builder.meta().labels[7].Set(LabelKey::kServiceVersion, "1.2 \"x\"");
+  const ProfileModel model = *std::move(builder).Build();
+  const std::string written = WrittenIn(model, "json");
+  const ProfileModel read = ReadBack(model, "json");
+  EXPECT_EQ(read.links, model.links);
+  EXPECT_THAT(read.samples.link, ElementsAre(0, 1));
+  EXPECT_EQ(read.meta.labels, model.meta.labels);
+  EXPECT_EQ(WrittenIn(read, "json"), written);
+
+  const auto with = [&](absl::string_view from, absl::string_view to) {
+    EXPECT_TRUE(absl::StrContains(written, from)) << from;
+    return ReadProfile(absl::StrReplaceAll(written, {{from, to}}));
+  };
+  EXPECT_THAT(with("\"link\": [0,1]", "\"link\": [0,2]").status().message(), HasSubstr("link 2"));
+  EXPECT_THAT(with("\"span_id\": [\"\",", "\"span_id\": [").status().message(), HasSubstr("2 traces and 1 spans"));
+  // Ids and labels of a stranger mean nothing where they are none.
+  EXPECT_THAT(with("0011223344556677", "no id")->samples.link, IsEmpty());
+  EXPECT_TRUE(with("service.name", "password")->meta.labels.at(7).service().empty());
+  EXPECT_TRUE(with("{\"7\":", "{\"seven\":")->meta.labels.empty());
+}
+
 TEST(RoundTripTest, JsonKeepsLinesAndWhatIsKnownOfTheirFiles) {
   const ProfileModel model = test_support::MadeUpProfile({.lines = true});
   const ProfileModel read = ReadBack(model, "json");

@@ -19,23 +19,23 @@ TEST(StatsJsonTest, HasTheDocumentedKeys) {
   account.stacks_complete = 90;
   account.processes.push_back({4711, "web", "10.0.12", {"jitdump", "r2r-image"}, 98, "shop-1", "abc", "uid", {}});
   account.processes[0].labels.Set(LabelKey::kServiceName, "shop");
-  const auto json = nlohmann::json::parse(StatsJson(account));
-  EXPECT_EQ(json["samples"]["expected"], 100);
-  EXPECT_EQ(json["samples"]["lost"]["ring_full"], 1);
-  EXPECT_EQ(json["frames"]["managed"]["named"], 5);
-  EXPECT_EQ(json["frames"]["managed"]["unnamed"], 2);
-  EXPECT_EQ(json["frames"]["kernel"]["named"], 3);
-  EXPECT_EQ(json["frames"]["by_source"]["jitdump"], 5);
-  EXPECT_EQ(json["frames"]["unnamed_reasons"]["[r2r unknown X.dll]"], 2);
-  EXPECT_EQ(json["stacks"]["complete"], 90);
-  EXPECT_EQ(json["processes"][0]["runtime"], "10.0.12");
-  EXPECT_EQ(json["processes"][0]["container"], "shop-1");
-  EXPECT_EQ(json["processes"][0]["container_id"], "abc");
-  EXPECT_EQ(json["processes"][0]["pod_uid"], "uid");
-  EXPECT_EQ(json["processes"][0]["labels"]["service.name"], "shop");
-  EXPECT_EQ(json["processes"][0]["symbol_sources"][1], "r2r-image");
+  const auto written = nlohmann::json::parse(StatsJson(account));
+  EXPECT_EQ(written["samples"]["expected"], 100);
+  EXPECT_EQ(written["samples"]["lost"]["ring_full"], 1);
+  EXPECT_EQ(written["frames"]["managed"]["named"], 5);
+  EXPECT_EQ(written["frames"]["managed"]["unnamed"], 2);
+  EXPECT_EQ(written["frames"]["kernel"]["named"], 3);
+  EXPECT_EQ(written["frames"]["by_source"]["jitdump"], 5);
+  EXPECT_EQ(written["frames"]["unnamed_reasons"]["[r2r unknown X.dll]"], 2);
+  EXPECT_EQ(written["stacks"]["complete"], 90);
+  EXPECT_EQ(written["processes"][0]["runtime"], "10.0.12");
+  EXPECT_EQ(written["processes"][0]["container"], "shop-1");
+  EXPECT_EQ(written["processes"][0]["container_id"], "abc");
+  EXPECT_EQ(written["processes"][0]["pod_uid"], "uid");
+  EXPECT_EQ(written["processes"][0]["labels"]["service.name"], "shop");
+  EXPECT_EQ(written["processes"][0]["symbol_sources"][1], "r2r-image");
   for (const char* key : {"cpu_seconds", "peak_rss_bytes", "bpf_map_bytes"})
-    EXPECT_TRUE(json["self"].contains(key)) << key;
+    EXPECT_TRUE(written["self"].contains(key)) << key;
 }
 
 TEST(StatsJsonTest, TheThreadPoolIsThereWhereItIsKnown) {

@@ -30,7 +30,7 @@ std::string Svg(ProfileModelBuilder& builder) {
   return out;
 }
 
-NodeIndex Stack(ProfileModelBuilder& builder, const std::vector<std::string>& frames) {
+NodeIndex PlainStack(ProfileModelBuilder& builder, const std::vector<std::string>& frames) {
   NodeIndex node = kRootNode;
   for (const std::string& frame : frames) {
     node = builder.Node(node, builder.Frame({.kind = ModelFrameKind::kJit, .name = builder.String(frame)}));
@@ -47,8 +47,8 @@ size_t Count(absl::string_view text, absl::string_view part) {
 TEST(SvgTest, BoxesAreAsWideAsTheirSamples) {
   ProfileModelBuilder builder;
   const ThreadIndex thread = builder.Thread({.pid = 1, .comm = builder.String("app")});
-  builder.Add({.thread = thread, .stack = Stack(builder, {"main", "Small"}), .weight = 1});
-  builder.Add({.thread = thread, .stack = Stack(builder, {"main", "Large"}), .weight = 3});
+  builder.Add({.thread = thread, .stack = PlainStack(builder, {"main", "Small"}), .weight = 1});
+  builder.Add({.thread = thread, .stack = PlainStack(builder, {"main", "Large"}), .weight = 3});
   const std::string svg = Svg(builder);
   EXPECT_THAT(svg, HasSubstr("<title>all: 4 samples, 100.00 %</title><rect x=\"10.0\" y=\"98\" width=\"1179.4\""));
   EXPECT_THAT(svg, HasSubstr("<title>main: 4 samples, 100.00 %</title><rect x=\"10.0\" y=\"81\" width=\"1179.4\""));
@@ -72,7 +72,7 @@ TEST(SvgTest, LinesOfAMethodAreOneBox) {
 
 TEST(SvgTest, EachOfSeveralProcessesIsABox) {
   ProfileModelBuilder builder;
-  const NodeIndex stack = Stack(builder, {"main"});
+  const NodeIndex stack = PlainStack(builder, {"main"});
   builder.Add({.thread = builder.Thread({.pid = 1, .tid = 1, .comm = builder.String("one")}), .stack = stack});
   builder.Add({.thread = builder.Thread({.pid = 1, .tid = 2, .comm = builder.String("one")}), .stack = stack});
   builder.Add({.thread = builder.Thread({.pid = 2, .tid = 3, .comm = builder.String("two")}), .stack = stack});
@@ -86,7 +86,7 @@ TEST(SvgTest, EachOfSeveralProcessesIsABox) {
 TEST(SvgTest, NamesAreInert) {
   ProfileModelBuilder builder;
   const ThreadIndex thread = builder.Thread({.comm = builder.String("<x>&\"")});
-  builder.Add({.thread = thread, .stack = Stack(builder, {"<script>alert(1)</script>&\"\x01\xff"})});
+  builder.Add({.thread = thread, .stack = PlainStack(builder, {"<script>alert(1)</script>&\"\x01\xff"})});
   const std::string svg = Svg(builder);
   EXPECT_THAT(svg, Not(HasSubstr("<script")));
   EXPECT_THAT(svg, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;\uFFFD\uFFFD"));
@@ -95,8 +95,8 @@ TEST(SvgTest, NamesAreInert) {
 TEST(SvgTest, WhatIsTooNarrowIsLeftOutAndCounted) {
   ProfileModelBuilder builder;
   const ThreadIndex thread = builder.Thread({});
-  builder.Add({.thread = thread, .stack = Stack(builder, {"main"}), .weight = 1'000'000});
-  for (int i = 0; i < 5; ++i) builder.Add({.thread = thread, .stack = Stack(builder, {absl::StrCat("rare", i)})});
+  builder.Add({.thread = thread, .stack = PlainStack(builder, {"main"}), .weight = 1'000'000});
+  for (int i = 0; i < 5; ++i) builder.Add({.thread = thread, .stack = PlainStack(builder, {absl::StrCat("rare", i)})});
   const std::string svg = Svg(builder);
   EXPECT_THAT(svg, Not(HasSubstr("rare")));
   EXPECT_THAT(svg, HasSubstr(">5 frames too narrow or too deep"));
@@ -107,11 +107,11 @@ TEST(SvgTest, ThePictureIsBounded) {
   const ThreadIndex thread = builder.Thread({});
   std::vector<std::string> deep;
   for (int i = 0; i < 3000; ++i) deep.push_back(absl::StrCat("deep", i));
-  builder.Add({.thread = thread, .stack = Stack(builder, deep), .weight = 40'000});
+  builder.Add({.thread = thread, .stack = PlainStack(builder, deep), .weight = 40'000});
   // One of 2000 stacks is wide enough, and with 30 frames each they are too many.
   for (int i = 0; i < 2000; ++i) {
     std::vector<std::string> frames(30, absl::StrCat("f", i));
-    builder.Add({.thread = thread, .stack = Stack(builder, frames), .weight = 40 + static_cast<uint64_t>(i) % 7});
+    builder.Add({.thread = thread, .stack = PlainStack(builder, frames), .weight = 40 + static_cast<uint64_t>(i) % 7});
   }
   const std::string svg = Svg(builder);
   EXPECT_LE(Count(svg, "<g>"), kMostSvgFrames);

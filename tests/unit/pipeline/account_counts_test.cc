@@ -51,6 +51,23 @@ TEST_F(AccountCountsTest, ThreadsThatAreSeenAnewAreSaid) {
               Contains(AllOf(Field(&Notice::kind, "wait_table_full"), Field(&Notice::message, HasSubstr("3 times")))));
 }
 
+TEST_F(AccountCountsTest, EventsOfRuntimesThatWereDroppedAreNoWaits) {
+  wire_thread thread{};
+  thread.header = {sizeof thread, WIRE_THREAD, 0, 10};
+  wire_wait wait{};
+  wait.header = {sizeof wait, WIRE_WAIT, 0, 10};
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                    nullptr, parts_.threads, parts_.account, parts_.notices},
+      SamplesKept::kAll, EventBudget(), /*max_queued_bytes=*/0);
+  capture_->records.assign(3, std::string(reinterpret_cast<const char*>(&thread), sizeof thread));
+  capture_->records.emplace_back(reinterpret_cast<const char*>(&wait), sizeof wait);
+  parts_.intake->Drain();
+  parts_.CountAccount();
+  EXPECT_EQ(parts_.intake->runtime_events_dropped(), 3u);
+  EXPECT_EQ(parts_.account.waits["records_lost"], 1u);
+}
+
 TEST_F(AccountCountsTest, StacksOfWaitsThatWereLostAreNoEvents) {
   wire_cpu_sample stack{};
   stack.header = {sizeof stack, WIRE_WAIT_STACK, 0, 10};

@@ -32,11 +32,11 @@ TEST_F(DotNetHintTest, GoesByTheRuntimesLibraryAndItsHeaps) {
   Process("12", "7f0000000000-7f0000001000 r-xp 00000000 fe:00 7 /usr/lib/libc.so.6\n");
   Process("sys", "7f0000000000-7f0000001000 r-xp 00000000 fe:00 7 /x/libcoreclr.so\n");
   std::filesystem::create_directories(root_ + "/13");  // ended meanwhile
-  EXPECT_THAT(ProcessesLikeDotNet(root_), UnorderedElementsAre(10, 11));
+  EXPECT_THAT(ProcessesLikeDotNet(root_, nullptr), UnorderedElementsAre(10, 11));
 }
 
 TEST_F(DotNetHintTest, WithoutAProcFileSystemThereIsNone) {
-  EXPECT_THAT(ProcessesLikeDotNet(root_ + "/none"), IsEmpty());
+  EXPECT_THAT(ProcessesLikeDotNet(root_ + "/none", nullptr), IsEmpty());
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ class FakeCapture : public Capture {
   std::vector<std::string> records;
   double fill_now = 0;
   wire_counters counted{};
+  uint32_t hits_missed = 0;
 
   void Drain(absl::FunctionRef<void(const SideBandEvent&)> on_event, RecordFunction on_record) override {
     for (const SideBandEvent& event : std::exchange(events, {})) on_event(event);
@@ -52,6 +53,7 @@ class FakeCapture : public Capture {
     return absl::UnimplementedError("no probes");
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return {}; }
+  uint32_t HookHitsMissed(pid_t) const override { return hits_missed; }
   void ReadOpenWaits(const OpenWaitQuery&) override {}
   uint64_t map_bytes() const override { return 0; }
   std::vector<int> wake_fds() const override { return {}; }

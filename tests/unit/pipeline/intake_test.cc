@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "pipeline/run_parts.h"
@@ -68,6 +70,9 @@ class IntakeTest : public testing::Test {
     return times;
   }
 
+  // In a queue of the usual length.
+  double WaitingSamples() { return intake().queue_fill() * Intake::kQueuedBytes / sizeof(wire_cpu_sample); }
+
   RunParts parts_;
   FakeCapture* capture_ = nullptr;
 };
@@ -78,10 +83,10 @@ TEST_F(IntakeTest, HoldsWhatComesAndGivesItInTheOrderOfTheTimes) {
   capture_->events.push_back(fork);
   intake().Drain();
   EXPECT_EQ(parts_.account.samples_taken, 4u);
-  EXPECT_EQ(intake().waiting_samples(), 4u);
+  EXPECT_EQ(WaitingSamples(), 4);
   EXPECT_THAT(TimesUntil(30), testing::ElementsAre(10, 15, 20, 30));
   EXPECT_EQ(intake().OldestOr({99}).ns, 40u);
-  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_EQ(WaitingSamples(), 1);
 }
 
 TEST_F(IntakeTest, StacksOfCompilationsAreNoBacklogOfSamples) {
@@ -89,18 +94,18 @@ TEST_F(IntakeTest, StacksOfCompilationsAreNoBacklogOfSamples) {
   stack[offsetof(wire_header, kind)] = WIRE_COMPILED_STACK;
   capture_->records = {stack, Sample(20)};
   intake().Drain();
-  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_EQ(WaitingSamples(), 1);
   EXPECT_THAT(TimesUntil(10), testing::ElementsAre(10));
-  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_EQ(WaitingSamples(), 1);
   EXPECT_THAT(TimesUntil(20), testing::ElementsAre(20));
-  EXPECT_EQ(intake().waiting_samples(), 0u);
+  EXPECT_EQ(WaitingSamples(), 0);
 }
 
 TEST_F(IntakeTest, AnItemThatMustWaitComesAgain) {
   capture_->records.push_back(Sample(10));
   intake().Drain();
   intake().PopUntil({50}, [](MonotonicTime, const HeldItem&) { return false; });
-  EXPECT_EQ(intake().waiting_samples(), 1u);
+  EXPECT_EQ(WaitingSamples(), 1);
   EXPECT_THAT(TimesUntil(50), testing::ElementsAre(10));
 }
 
@@ -114,11 +119,13 @@ TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
   intake().Drain();
   EXPECT_EQ(parts_.account.samples_taken, 5u);
   EXPECT_EQ(parts_.account.lost["queue_full"], 2u);
-  EXPECT_EQ(intake().waiting_samples(), 3u);
+  EXPECT_EQ(intake().queue_fill(), 1);
   EXPECT_THAT(TimesUntil(20), testing::ElementsAre(10, 20));
+  parts_.account = {};  // another window begins
   for (const uint64_t time : {60, 70, 80}) capture_->records.push_back(Sample(time));
   intake().Drain();
-  EXPECT_EQ(parts_.account.lost["queue_full"], 3u) << "there is room for two again";
+  EXPECT_EQ(parts_.account.lost["queue_full"], 1u) << "there is room for two again";
+  EXPECT_EQ(intake().samples_dropped(), 3u);
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(30, 60, 70));
 }
 
@@ -131,7 +138,8 @@ TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
   capture_->records = {Sample(10), Wait(20, 0), Wait(30, WIRE_WAIT_OPEN), Wait(40, WIRE_WAIT_OPEN)};
   intake().Drain();
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 30, 40));
-  EXPECT_EQ(intake().runtime_events_dropped(), 1u);
+  EXPECT_EQ(intake().wait_records_dropped(), 1u);
+  EXPECT_EQ(intake().runtime_events_dropped(), 0u);
 }
 
 TEST_F(IntakeTest, AStackOfALookIsNoEventOfTheHost) {
@@ -156,7 +164,7 @@ TEST_F(IntakeTest, DamagedRecordsAreCountedAndNothingElse) {
   capture_->records.push_back(unknown);
   intake().Drain();
   EXPECT_EQ(parts_.account.lost["damaged_record"], 3u);
-  EXPECT_EQ(intake().waiting_samples(), 0u);
+  EXPECT_EQ(WaitingSamples(), 0);
 }
 
 TEST_F(IntakeTest, LostProcessEventsAreSaidAndKeepTheirTurn) {
@@ -191,6 +199,102 @@ TEST_F(IntakeTest, TheFullestRingSinceTheLastQuestionCounts) {
   EXPECT_EQ(intake().TakeRingFill(), 0);
 }
 
+// Events of this process's runtime, as hooks would report them.
+class IntakeOfPausesTest : public IntakeTest {
+ protected:
+  void WatchPauses(EventBudget budget) {
+    RuntimeWatchOptions options;
+    options.hooks.suspensions = options.roles = true;
+    options.hooks.resumed = false;
+    options.on_pause = [this](const ObservedPause&) { ++pauses_; };
+    options.hits_missed = [this](uint32_t tgid) { return capture_->HookHitsMissed(static_cast<pid_t>(tgid)); };
+    parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.symbolizer,
+                         parts_.frames, parts_.clock);
+    parts_.intake.emplace(
+        Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory,
+                      &*parts_.hooks, nullptr, parts_.threads, parts_.account, parts_.notices},
+        SamplesKept::kAll, budget);
+  }
+  Process& process() { return parts_.table.FindOrScan(static_cast<uint32_t>(getpid()), 0); }
+  void Send(wire_hook hook, uint64_t time_ns) {
+    wire_runtime_event event{};
+    event.header = {sizeof event, WIRE_RUNTIME_EVENT, 0, time_ns};
+    event.tgid = static_cast<uint32_t>(getpid());
+    event.tid = kThread;
+    event.hook = hook;
+    if (hook == WIRE_HOOK_SUSPEND || hook == WIRE_HOOK_RESTART) event.values[0] = 1;  // for a collection; it is over
+    capture_->records.emplace_back(reinterpret_cast<const char*>(&event), sizeof event);
+    intake().Drain();
+  }
+  PausePhase PhaseAt(uint64_t time_ns) {
+    intake().PopUntil({time_ns}, [&](MonotonicTime, const HeldItem& item) {
+      parts_.hooks->Handle(process(), std::get<RuntimeItem>(item));
+      return true;
+    });
+    return parts_.hooks->PhaseOf(process().key, {time_ns});
+  }
+  bool CollectsAt(uint64_t time_ns) {
+    wire_cpu_sample sample{};
+    sample.header.time_ns = time_ns;
+    sample.tid = kThread;
+    return parts_.hooks->RoleOf(process(), sample, {}).has_value();
+  }
+
+  static constexpr uint32_t kThread = 5;
+  int pauses_ = 0;
+};
+
+TEST_F(IntakeOfPausesTest, NothingIsUnderWayWhereAnEventWasLeftOut) {
+  WatchPauses(EventBudget(1, 3));
+  Send(WIRE_HOOK_SUSPEND, 10);
+  Send(WIRE_HOOK_SUSPENDED, 20);
+  Send(WIRE_HOOK_GC_START, 30);
+  EXPECT_TRUE(CollectsAt(35));
+  Send(WIRE_HOOK_GC_END, 40);
+  Send(WIRE_HOOK_RESTART, 50);
+  EXPECT_EQ(intake().runtime_events_limited(), 2u);
+  EXPECT_EQ(PhaseAt(35), PausePhase::kStopped);
+  EXPECT_EQ(PhaseAt(45), PausePhase::kNone) << "whatever was left out, the process is not stopped for ever";
+  EXPECT_FALSE(CollectsAt(45));
+  EXPECT_EQ(pauses_, 0);
+}
+
+TEST_F(IntakeOfPausesTest, ThreadsThatAreAskedToStopAreNotAskedForEver) {
+  WatchPauses(EventBudget(1, 1));
+  Send(WIRE_HOOK_SUSPEND, 10);
+  EXPECT_TRUE(parts_.hooks->MayBeBlamed(process().key.tgid));
+  Send(WIRE_HOOK_SUSPENDED, 20);
+  EXPECT_FALSE(parts_.hooks->MayBeBlamed(process().key.tgid));
+  EXPECT_EQ(PhaseAt(15), PausePhase::kStopping);
+  EXPECT_EQ(PhaseAt(25), PausePhase::kNone);
+}
+
+TEST_F(IntakeOfPausesTest, TheEndOfAPauseIsTakenWhereAllElseOfItWas) {
+  WatchPauses(EventBudget(1, 2));
+  Send(WIRE_HOOK_SUSPEND, 10);
+  Send(WIRE_HOOK_SUSPENDED, 20);
+  Send(WIRE_HOOK_RESTART, 30);
+  Send(WIRE_HOOK_RESTART, 40);  // a program may call this as often as it likes
+  EXPECT_EQ(intake().runtime_events_limited(), 1u);
+  EXPECT_EQ(PhaseAt(50), PausePhase::kNone);
+  EXPECT_EQ(pauses_, 1);
+}
+
+TEST_F(IntakeOfPausesTest, NothingIsUnderWayWhereTheKernelDidNotSendTheEnd) {
+  WatchPauses(EventBudget());
+  Send(WIRE_HOOK_SUSPEND, kSecondNs);
+  Send(WIRE_HOOK_SUSPENDED, kSecondNs + 10);
+  Send(WIRE_HOOK_GC_START, kSecondNs + 20);
+  EXPECT_EQ(PhaseAt(2 * kSecondNs), PausePhase::kStopped);
+  parts_.hooks->Tick({2 * kSecondNs});
+  EXPECT_EQ(PhaseAt(2 * kSecondNs), PausePhase::kStopped) << "a pause may last, and none of its events is missing";
+  EXPECT_TRUE(CollectsAt(2 * kSecondNs));
+  capture_->hits_missed = 1;
+  parts_.hooks->Tick({3 * kSecondNs});
+  EXPECT_EQ(PhaseAt(3 * kSecondNs), PausePhase::kNone);
+  EXPECT_FALSE(CollectsAt(3 * kSecondNs));
+}
+
 class IntakeKeepsNoneTest : public IntakeTest {
  protected:
   IntakeKeepsNoneTest() : IntakeTest(SamplesKept::kNone) {}
@@ -201,7 +305,7 @@ TEST_F(IntakeKeepsNoneTest, SamplesAreSetAsideAndCounted) {
   intake().Drain();
   EXPECT_EQ(parts_.account.samples_taken, 1u);
   EXPECT_EQ(parts_.account.samples_set_aside, 1u);
-  EXPECT_EQ(intake().waiting_samples(), 0u);
+  EXPECT_EQ(WaitingSamples(), 0);
 }
 
 }  // namespace

@@ -63,12 +63,12 @@ PlayedRun::PlayedRun(absl::string_view stream)
   if (of_run.ok()) options = *std::move(of_run);
 }
 
-absl::Status PlayedRun::Play() {
+absl::Status PlayedRun::Play(const std::function<void(const RecordProgress&)>& progress) {
   options.tape = edited_.get();
   absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Create(options);
   RETURN_IF_ERROR(recorder.status());
   recorder_ = *std::move(recorder);
-  return recorder_->Run(nullptr);
+  return recorder_->Run(progress);
 }
 
 std::string PlayedRun::Folded() const {

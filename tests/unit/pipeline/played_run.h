@@ -51,7 +51,7 @@ class PlayedRun {
   RecordedTape& recorded() { return *recorded_; }
   EditedTape& tape() { return *edited_; }
 
-  absl::Status Play();
+  absl::Status Play(const std::function<void(const RecordProgress&)>& progress = nullptr);
   Recorder& recorder() { return *recorder_; }
   const Account& account() const { return recorder_->account(); }
   std::string Folded() const;

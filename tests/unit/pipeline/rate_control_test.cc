@@ -68,9 +68,20 @@ TEST(RateControlTest, AFullRingAndABacklogCountBeforeAnythingIsLost) {
   EXPECT_LT(ring.Second(), 100u);
   Host backlog({.frequency_hz = 100});
   backlog.Second();
-  backlog.inputs.queued = RateControl::kBacklog + 1;
+  backlog.inputs.queue_fill = 0.6;
   EXPECT_LT(backlog.Seconds(3), 100u);
   EXPECT_EQ(backlog.control().reason(), ShedReason::kBacklog);
+}
+
+TEST(RateControlTest, GoesDownWhileSamplesFindNoRoomToWait) {
+  Host host({.frequency_hz = 19});
+  EXPECT_EQ(host.Seconds(5), 19u);
+  for (int i = 0; i < 3; ++i) {
+    ++host.inputs.not_queued;
+    host.Second();
+  }
+  EXPECT_LT(host.Second(), 19u);
+  EXPECT_EQ(host.control().reason(), ShedReason::kBacklog);
 }
 
 TEST(RateControlTest, OneExpensiveSecondIsNoReason) {

@@ -94,6 +94,25 @@ TEST(StopEventsTest, SignalsAreAsBeforeOnceItIsGone) {
     EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal));
 }
 
+// As under nohup: the terminal goes, and the program does not.
+TEST(StopEventsTest, AHangupThatIsIgnoredEndsNothing) {
+  struct sigaction ignored {
+  }, before{};
+  ignored.sa_handler = SIG_IGN;
+  ASSERT_EQ(sigaction(SIGHUP, &ignored, &before), 0);
+  {
+    absl::StatusOr<StopEvents> events = StopEvents::Create();
+    ASSERT_TRUE(events.ok()) << events.status();
+    kill(getpid(), SIGHUP);
+    events->Wait(0);
+    EXPECT_FALSE(events->signalled());
+    kill(getpid(), SIGTERM);
+    events->Wait(kLongMs);
+    EXPECT_EQ(events->signal_number(), SIGTERM);
+  }
+  sigaction(SIGHUP, &before, nullptr);
+}
+
 // Answers `wait` and `watch`, and keeps what it is asked for.
 class OneAnswerTape : public Tape {
  public:

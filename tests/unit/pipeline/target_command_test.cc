@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -20,13 +22,24 @@ bool WaitExited(TargetCommand& command) {
   return command.PollExited();
 }
 
+// The state of a process: `S` once it waits.
+char StateOf(uint32_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const size_t name = text.rfind(") ");
+  return name == std::string::npos ? '?' : text[name + 2];
+}
+
 TEST(TargetCommandTest, NothingRunsBeforeRelease) {
   std::string folder = std::filesystem::temp_directory_path() / "target_command_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::filesystem::path mark = folder + "/mark";
   auto command = TargetCommand::Start({"touch", mark.string()});
   ASSERT_TRUE(command.ok()) << command.status();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (StateOf(command->pid()) == 'R') std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(StateOf(command->pid()), 'S');
+  EXPECT_EQ(std::filesystem::read_symlink("/proc/" + std::to_string(command->pid()) + "/exe"),
+            std::filesystem::read_symlink("/proc/self/exe"));
   EXPECT_FALSE(std::filesystem::exists(mark));
   ASSERT_TRUE(command->Release().ok());
   ASSERT_TRUE(WaitExited(*command));

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "formats/profile/profile_model.h"
 #include "os/clock.h"
 #include "os/tape_answer.h"
 #include "unit/pipeline/played_run.h"
@@ -137,6 +139,37 @@ TEST(WindowSeriesStreamTest, AProcessThatDiesHasExitedInOneWindow) {
   }
   EXPECT_EQ(samples_after, 0u);
   EXPECT_FALSE(run.windows().empty());
+}
+
+class ClockAt : public Clock {
+ public:
+  MonotonicTime Now() const override { return {5 * kSecondNs}; }
+};
+
+TEST(WindowSeriesLossTest, SamplesOfAWindowThatIsLostAreNotWritten) {
+  FrameTable frames;
+  Notices notices;
+  const ClockAt clock;
+  WindowSeries series({}, frames, nullptr, 0, notices, clock, [] { return 1'700'000'000 * kSecondNs; });
+  series.Begin();
+  const Process process(ProcessKey{7, 1}, TargetFiles("/nonexistent", 7));
+  const FrameId frame = frames.Intern(Frame{FrameKind::kJit, NameSource::kRuntimeMemory, "Main", "", ""});
+  const std::vector<FrameId> stack(kMaxModelStackFrames + 1, frame);  // more than a model takes
+  wire_cpu_sample sample{};
+  sample.tgid = sample.tid = 7;
+  sample.header.time_ns = 5 * kSecondNs;
+  ASSERT_TRUE(
+      series.builder().Add({process, sample, stack, std::nullopt, 0, PausePhase::kNone, StackEnd::kComplete, 1'000}));
+  Account account;
+  account.samples_taken = 3;
+  account.samples_set_aside = 2;
+  account.samples_written = 1;
+  const Window window = series.Close({6 * kSecondNs}, std::move(account), {19});
+  EXPECT_EQ(window.account.lost.at("window"), 1u);
+  EXPECT_EQ(window.account.samples_written, 0u);
+  EXPECT_EQ(window.account.samples_set_aside, 2u);
+  ASSERT_EQ(notices.kept().size(), 1u);
+  EXPECT_EQ(notices.kept().front().kind, "window_lost");
 }
 
 // In some of the windows the probes are gone all the time.

@@ -45,12 +45,12 @@ TEST(CpuTimeTest, OfAProcessThatHasEndedIsThereUntilItIsWaitedFor) {
   EXPECT_EQ(ProcessCpuNs(static_cast<uint32_t>(child)), std::nullopt);
 }
 
-TEST(CpuTimeTest, OfTheHostIsWhatWasNotIdleAndWhatWasTaken) {
+TEST(CpuTimeTest, OfTheHostIsThatOfTasksAndWhatWasTaken) {
   ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);
   std::string pattern = (fs::temp_directory_path() / "cpu_time_XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  std::ofstream(fs::path(pattern) / "stat") << "cpu  30 0 12 500 0 0 0 7 0 0\n"
-                                               "cpu0 10 0 0 250 0 0 0 3 0 0\n"
+  std::ofstream(fs::path(pattern) / "stat") << "cpu  30 0 12 500 0 50 60 7 0 0\n"
+                                               "cpu0 10 0 0 250 0 50 60 3 0 0\n"
                                                "cpu2 20 0 12 250 0 0 0 4 0 0\n";
   const absl::StatusOr<HostCpuTime> time = ReadHostCpuTime(pattern);
   fs::remove_all(pattern);

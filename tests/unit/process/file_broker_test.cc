@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "formats/proc/stat_text.h"
 #include "os/clock.h"
@@ -91,11 +92,27 @@ TEST_F(FileBrokerTest, GivesDescriptorsAndTexts) {
 TEST_F(FileBrokerTest, CopiesContent) {
   const FileAnswer file = broker_->Ask(AboutFile(), -1, "place");
   ASSERT_TRUE(file.status.ok());
-  const auto copy = broker_->MapCopy(file.fd.get(), file.file, 1000);
+  const auto copy = broker_->MapCopy(7, file.fd.get(), file.file, 1000);
   ASSERT_TRUE(copy.ok()) << copy.status();
   ASSERT_EQ(copy->bytes().size(), 7u);
   EXPECT_EQ(std::memcmp(copy->bytes().data(), "content", 7), 0);
-  EXPECT_FALSE(broker_->MapCopy(file.fd.get(), file.file, 6).ok());
+  EXPECT_FALSE(broker_->MapCopy(7, file.fd.get(), file.file, 6).ok());
+}
+
+TEST_F(FileBrokerTest, AProcessHasAShareOfTheRoomForCopies) {
+  const uint64_t bytes = FileBroker::kMaxCopiedBytesOfProcess / 2;
+  fs::resize_file(folder_ / "file", bytes);
+  const FileAnswer file = broker_->Ask(AboutFile(), -1, "place");
+  ASSERT_TRUE(file.status.ok());
+  const auto copy = [&](uint32_t pid) { return broker_->MapCopy(pid, file.fd.get(), file.file, UINT64_MAX); };
+  std::vector<absl::StatusOr<MappedFile>> held;
+  for (const uint32_t pid : {7, 7}) ASSERT_TRUE(held.emplace_back(copy(pid)).ok()) << held.back().status();
+  EXPECT_TRUE(absl::IsUnavailable(copy(7).status())) << copy(7).status();
+  for (const uint32_t pid : {8, 8}) ASSERT_TRUE(held.emplace_back(copy(pid)).ok()) << held.back().status();
+  EXPECT_TRUE(absl::IsUnavailable(copy(9).status())) << "there is no room for anybody";
+  held.clear();
+  EXPECT_TRUE(copy(9).ok());
+  EXPECT_TRUE(copy(7).ok());
 }
 
 TEST_F(FileBrokerTest, AWorkerThatDoesNotAnswerIsGivenUpAndAnotherOneGoesOn) {

@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "os/unique_fd.h"
 
@@ -45,6 +49,84 @@ TEST(ImageFilesTest, FilesOfOtherDevicesOrTimesOrContentsAreNot) {
   ImageFile later = File(kBytes, 71, true);
   ++later.modified_ns;
   EXPECT_FALSE(IsSameFile(File(kBytes, 70, true), later));
+}
+
+TEST(ImageFilesTest, AProcessCantTakeTheFilesOfOthersTheirRoom) {
+  namespace fs = std::filesystem;
+  std::string pattern = testing::TempDir() + "/images_XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const fs::path folder = pattern;
+  const auto path_of = [&](size_t i) { return (folder / std::to_string(i)).string(); };
+  for (size_t i = 0; i < ImageFiles::kMaxFilesPerProcess + 2; ++i) std::ofstream(path_of(i)) << "x";
+  ImageFiles images;
+  const Process hostile(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  const Process other(ProcessKey{2, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  for (size_t i = 0; i < ImageFiles::kMaxFilesPerProcess; ++i) {
+    ASSERT_TRUE(images.GetByPath(hostile, path_of(i)).ok()) << i;
+  }
+  const auto refused = images.GetByPath(hostile, path_of(ImageFiles::kMaxFilesPerProcess));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_TRUE(images.GetByPath(hostile, path_of(0)).ok()) << "it has that one";
+  EXPECT_TRUE(images.GetByPath(other, path_of(ImageFiles::kMaxFilesPerProcess + 1)).ok());
+  fs::remove_all(folder);
+}
+
+TEST(ImageFilesTest, WithoutRoomForAnyFileItIsAskedForAgain) {
+  std::string path = testing::TempDir() + "/image_XXXXXX";
+  const UniqueFd fd(mkstemp(path.data()));
+  ASSERT_EQ(write(fd.get(), "x", 1), 1);
+  ImageFiles images;
+  const Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  std::vector<MappedFile> all;
+  while (true) {
+    absl::StatusOr<MappedFile> view = MappedFile::Map(fd.get(), 0, 0, 1);
+    if (!view.ok()) break;
+    all.push_back(*std::move(view));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(images.GetByPath(process, path).status()));
+  all.clear();
+  EXPECT_TRUE(images.GetByPath(process, path).ok());
+  unlink(path.c_str());
+}
+
+// Two containers that give the runtime to their own user: the copies keep inode, size and time.
+TEST(ImageFilesTest, CopiesThatTwoContainersMadeOfOneFileAreNot) {
+  ImageFile one = File(kBytes, 70, true), other = File(kBytes, 71, true);
+  one.changed_ns = 1'800'000'000'000'000'000;
+  other.changed_ns = one.changed_ns + 4'000'000;
+  EXPECT_FALSE(IsSameFile(one, other));
+  other.changed_ns = one.changed_ns;
+  EXPECT_TRUE(IsSameFile(one, other));
+  // In one container it is the same file, whose owner was changed once more.
+  other.device = one.device;
+  ++other.changed_ns;
+  EXPECT_TRUE(IsSameFile(one, other));
+}
+
+TEST(ImageFilesTest, ContentThatWasChangedInPlaceIsAnotherFileWhateverItsTimeSays) {
+  std::string path = testing::TempDir() + "/image_XXXXXX";
+  const UniqueFd fd(mkstemp(path.data()));
+  ASSERT_EQ(pwrite(fd.get(), "one", 3, 0), 3);
+  struct stat before {};
+  ASSERT_EQ(fstat(fd.get(), &before), 0);
+  ImageFiles images;
+  const auto files = [] { return TargetFiles("/proc", static_cast<uint32_t>(getpid())); };
+  const auto one = images.GetByPath(Process(ProcessKey{1, 1}, files()), path);
+  const auto again = images.GetByPath(Process(ProcessKey{2, 2}, files()), path);
+  struct stat after = before;
+  while (after.st_ctim.tv_sec == before.st_ctim.tv_sec && after.st_ctim.tv_nsec == before.st_ctim.tv_nsec) {
+    ASSERT_EQ(pwrite(fd.get(), "two", 3, 0), 3);
+    const timespec times[2] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(futimens(fd.get(), times), 0);
+    ASSERT_EQ(fstat(fd.get(), &after), 0);
+  }
+  const auto two = images.GetByPath(Process(ProcessKey{3, 3}, files()), path);
+  unlink(path.c_str());
+  ASSERT_TRUE(one.ok() && again.ok() && two.ok());
+  EXPECT_EQ(*one, *again);
+  EXPECT_NE(*one, *two);
+  EXPECT_NE(IdentityText(**one), IdentityText(**two));
+  EXPECT_TRUE(IsSameFile(**one, **two)) << "probes are in it already";
 }
 
 }  // namespace

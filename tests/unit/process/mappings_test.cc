@@ -63,6 +63,27 @@ TEST(MappingTableTest, ACopyFindsItsOwnMappings) {
   EXPECT_EQ(assigned.Find(0x1000), &*assigned.all().begin());
 }
 
+TEST(MappingTableTest, CopiesShareTheirContentUntilOneChanges) {
+  MappingTable parent;
+  for (uint64_t i = 1; i <= 1000; ++i) parent.Insert(Make(i * 0x2000, i * 0x2000 + 0x1000, "/a"));
+  MappingTable child = parent, other = parent;
+  EXPECT_TRUE(child.SharesContentWith(parent));
+  ASSERT_NE(child.Find(0x2000), nullptr);
+  ASSERT_NE(parent.Find(0x2000), nullptr);
+  parent.Insert(Make(0x2000, 0x3000, "/b"));
+  EXPECT_EQ(parent.Find(0x2000)->path, "/b");
+  EXPECT_EQ(child.Find(0x2000)->path, "/a");
+  EXPECT_TRUE(child.SharesContentWith(other));
+  child.Clear();
+  EXPECT_EQ(child.Find(0x2000), nullptr);
+  EXPECT_EQ(other.all().size(), 1000u);
+  const uint64_t before = other.generation();
+  other.Insert(Make(0x4000, 0x5000, "/c"));
+  std::vector<std::string> fresh;
+  other.ForEachSince(before, [&](const Mapping& mapping) { fresh.push_back(mapping.path); });
+  EXPECT_THAT(fresh, testing::ElementsAre("/c"));
+}
+
 TEST(MappingTableTest, IgnoresEmptyAndBackwardRanges) {
   MappingTable table;
   const uint64_t before = table.generation();

@@ -208,6 +208,7 @@ TEST_F(ProcessTableTest, AForkedChildHasItsParentsCodeEvenWhenItIsGone) {
   ASSERT_NE(child, nullptr);
   EXPECT_EQ(child->comm, "parent");
   EXPECT_NE(child->mappings.Find(0x400010), nullptr);
+  EXPECT_TRUE(child->mappings.SharesContentWith(table.Find(42)->mappings)) << "a hundred children are one table";
   EXPECT_TRUE(child->files.reachable());
 }
 

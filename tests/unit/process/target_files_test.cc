@@ -2,10 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -68,19 +67,17 @@ TEST_F(TargetFilesTest, AFifoIsRefusedWithoutWaiting) {
 TEST_F(TargetFilesTest, WhatIsNoRegularFileIsNotEvenOpened) {
   const std::string fifo = (root_ / "tmp/perf-1.map").string();
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  const pid_t writer = fork();
-  ASSERT_GE(writer, 0);
-  if (writer == 0) {
-    const int fd = open(fifo.c_str(), O_WRONLY);  // waits for a reader
-    _exit(fd < 0 ? 1 : 0);
-  }
-  usleep(50'000);
+  const UniqueFd watch(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(inotify_add_watch(watch.get(), fifo.c_str(), IN_OPEN), 0);
+  const auto was_opened = [&] {
+    inotify_event event;
+    return read(watch.get(), &event, sizeof event) == sizeof event;
+  };
   EXPECT_FALSE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
   EXPECT_FALSE(Files().OpenImage("/tmp/perf-1.map").ok());
-  usleep(50'000);
-  EXPECT_EQ(waitpid(writer, nullptr, WNOHANG), 0) << "the writer found a reader";
-  kill(writer, SIGKILL);
-  waitpid(writer, nullptr, 0);
+  EXPECT_FALSE(was_opened());
+  const UniqueFd reader(open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_TRUE(was_opened()) << "it would be seen";
 }
 
 TEST_F(TargetFilesTest, AFileOfAnotherUserIsRefused) {

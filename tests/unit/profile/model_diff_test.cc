@@ -20,6 +20,8 @@ struct MadeUpRun {
   double first_method = 1;  // times what it takes otherwise
   size_t phase = 1;         // so many samples one after the other are of one phase of the program
   bool times = true;
+  uint64_t first_ns = 0;  // the time of the first sample
+  size_t parts = 1;       // recordings of equal length that were merged, with a hundred times their length between them
   uint32_t seed = 1;
 };
 
@@ -55,8 +57,8 @@ ProfileModel Recorded(const MadeUpRun& run) {
   for (size_t i = 0, phase = 0; i < run.samples; ++i) {
     if (run.phase > 1 && i % run.phase == 0) phase = random() % 3;
     const size_t chosen = run.phase > 1 ? phases[phase](random) : method(random);
-    builder.Add(
-        {.time_ns = run.times ? i * 10'101'010 : kNoTime, .thread = builder.Thread(thread), .stack = stacks[chosen]});
+    const uint64_t time_ns = run.first_ns + (i + i * run.parts / run.samples * 100 * run.samples) * 10'101'010;
+    builder.Add({.time_ns = run.times ? time_ns : kNoTime, .thread = builder.Thread(thread), .stack = stacks[chosen]});
   }
   return *std::move(builder).Build();
 }
@@ -128,6 +130,35 @@ TEST(DiffProfilesTest, PhasesOfAProgramAreNoChange) {
   // Without the scatter in time most pairs would be marked.
   EXPECT_GE(PairsWithMarks({.samples = 3000, .phase = 60, .times = false}, 20), 10);
   EXPECT_LE(PairsWithMarks({.samples = 3000, .phase = 60}, 100), 10);
+}
+
+TEST(DiffProfilesTest, PhasesOfAPartThatBeginsLateOrOfMergedPartsAreNoChange) {
+  constexpr uint64_t kHour = 3'600'000'000'000;
+  EXPECT_LE(PairsWithMarks({.samples = 3000, .phase = 60, .first_ns = kHour}, 30), 4);
+  EXPECT_LE(PairsWithMarks({.samples = 3000, .phase = 60, .parts = 3}, 30), 4);
+  EXPECT_LE(PairsWithMarks({.samples = 3000, .phase = 60, .parts = 12}, 30), 4);
+}
+
+TEST(DiffProfilesTest, TheOrderOfRowsDoesNotMatterForTheScatter) {
+  const ProfileModel model = Recorded({.samples = 3000, .phase = 60});
+  ProfileModel turned = model;
+  std::reverse(turned.samples.time_ns.begin(), turned.samples.time_ns.end());
+  std::reverse(turned.samples.stack.begin(), turned.samples.stack.end());
+  const ProfileDiff same = *DiffProfiles(model, model, DiffBasis::kShare);
+  const ProfileDiff other = *DiffProfiles(turned, turned, DiffBasis::kShare);
+  EXPECT_GT(Method(same, "Group0").total.dispersion, 2);
+  EXPECT_DOUBLE_EQ(Method(other, "Group0").total.dispersion, Method(same, "Group0").total.dispersion);
+}
+
+TEST(DiffProfilesTest, ScatterThatTimesDoNotTellIsUnknown) {
+  const ProfileModel model = Recorded({.samples = 3000}), without = Recorded({.samples = 3000, .times = false});
+  ProfileModel partly = model;
+  partly.samples.time_ns.back() = kNoTime;
+  EXPECT_TRUE(DiffProfiles(partly, partly, DiffBasis::kShare)->scatter_unknown);
+  EXPECT_FALSE(DiffProfiles(model, partly, DiffBasis::kShare)->scatter_unknown) << "one tells for both";
+  EXPECT_FALSE(DiffProfiles(without, without, DiffBasis::kShare)->scatter_unknown) << "that format has no times";
+  const ProfileModel short_one = Recorded({.samples = 1});
+  EXPECT_TRUE(DiffProfiles(short_one, short_one, DiffBasis::kShare)->scatter_unknown);
 }
 
 TEST(DiffProfilesTest, ATenthMoreOfOneMethodIsFoundAndFirst) {
@@ -270,6 +301,11 @@ TEST(DiffProfilesTest, CpuTimeIsComparedInASecondOfRecording) {
   EXPECT_DOUBLE_EQ(diff.factor, 1);  // half as long, with samples that stand for half as much
   EXPECT_DOUBLE_EQ(Method(diff, "Main").total.change, 1000);
   EXPECT_TRUE(Method(diff, "Main").total.significant);
+  // A gap was not recorded.
+  before.meta.duration_ns = 100'000'000'000;
+  before.meta.SetRecorded({{0, 15'000'000'000}, {95'000'000'000, 100'000'000'000}});
+  EXPECT_DOUBLE_EQ(DiffProfiles(before, after, DiffBasis::kCpuTime)->factor, 1);
+  before.meta.recorded.clear();
   before.meta.duration_ns = 0;
   EXPECT_EQ(DiffProfiles(before, after, DiffBasis::kCpuTime).status().code(), absl::StatusCode::kInvalidArgument);
 }

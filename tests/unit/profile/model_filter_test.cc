@@ -147,9 +147,33 @@ TEST(FilterProfileTest, EventsGoWithTheirProcess) {
   EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.thread = "21"})), (std::vector<uint64_t>{20}));
 }
 
-TEST(FilterProfileTest, EventsThatReachIntoThePartAreKept) {
-  EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.from_ns = 14, .to_ns = 101})), (std::vector<uint64_t>{10, 20}));
-  EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.from_ns = 16, .to_ns = 101})), (std::vector<uint64_t>{20}));
+TEST(FilterProfileTest, EventsThatReachIntoThePartAreKeptAndCut) {
+  // Pauses from 10 to 15 and from 20 to 25.
+  const ProfileModel both = *FilterProfile(WithPauses(), {.from_ns = 14, .to_ns = 101});
+  EXPECT_EQ(EventTimes(both), (std::vector<uint64_t>{0, 6}));
+  EXPECT_EQ(both.events[0].duration_ns, 1u);
+  EXPECT_EQ(both.events[1].duration_ns, 5u);
+  EXPECT_EQ(EventTimes(*FilterProfile(WithPauses(), {.from_ns = 16, .to_ns = 101})), (std::vector<uint64_t>{4}));
+}
+
+TEST(FilterProfileTest, APartInTimeIsARecordingOfItsOwn) {
+  ModelBuilder builder;
+  builder.Add(11, {"Main"}, 2'000).Add(11, {"Main"}, 12'000).Add(11, {"Main"}, 19'000);
+  builder.meta().start_unix_ns = 1'000'000;
+  builder.meta().start_monotonic_ns = 500;
+  builder.meta().duration_ns = 20'000;
+  const ProfileModel part = *FilterProfile(builder.Build(), {.from_ns = 10'000});
+  EXPECT_THAT(part.samples.time_ns, ElementsAre(2'000, 9'000));
+  EXPECT_EQ(part.meta.start_unix_ns, 1'010'000u);
+  EXPECT_EQ(part.meta.start_monotonic_ns, 10'500u);
+  EXPECT_EQ(part.meta.duration_ns, 10'000u);
+  // A part of the part.
+  EXPECT_THAT(FilterProfile(part, {.from_ns = 5'000})->samples.time_ns, ElementsAre(4'000));
+
+  const ProfileModel unknown = *FilterProfile(Sample(), {.from_ns = 1'000});
+  EXPECT_EQ(unknown.meta.start_unix_ns, 0u);
+  EXPECT_EQ(unknown.meta.start_monotonic_ns, 0u);
+  EXPECT_THAT(unknown.samples.time_ns, ElementsAre(0, 1'000, 2'000));
 }
 
 TEST(MergeProfilesTest, EventsMoveWithTheirProfile) {
@@ -222,6 +246,44 @@ TEST(MergeProfilesTest, WeightsAddUpAndTimesCountFromTheFirstStart) {
   EXPECT_EQ(merged.meta.duration_ns, 400u);
   EXPECT_THAT(merged.meta.pids, ElementsAre(10, 20));
   EXPECT_EQ(merged.meta.host, "build7, build8");
+}
+
+// Two recordings of 10 s, with a minute between their beginnings.
+ProfileModel MergedWithAGap() {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  std::vector<ProfileModel> profiles;
+  for (const uint64_t begin_s : {1000, 1060}) {
+    ModelBuilder builder;
+    builder.Add(11, {"Main"}, kSecond).meta().start_unix_ns = begin_s * kSecond;
+    builder.meta().duration_ns = 10 * kSecond;
+    profiles.push_back(builder.Build());
+  }
+  return *MergeProfiles(profiles);
+}
+
+TEST(MergeProfilesTest, TheTimeBetweenTwoRecordingsWasNotRecorded) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const ProfileModel merged = MergedWithAGap();
+  EXPECT_EQ(merged.meta.duration_ns, 70 * kSecond);
+  EXPECT_EQ(merged.meta.recorded_ns(), 20 * kSecond);
+  const std::vector<TimeStretch> both = {{0, 10 * kSecond}, {60 * kSecond, 70 * kSecond}};
+  EXPECT_EQ(merged.meta.recorded, both);
+  // Recordings at the same time count once, and a part has what was recorded in it.
+  EXPECT_EQ(MergeProfiles({merged, merged})->meta.recorded, both);
+  EXPECT_EQ(FilterProfile(merged, {.from_ns = 5 * kSecond, .to_ns = 62 * kSecond})->meta.recorded_ns(), 7 * kSecond);
+  EXPECT_EQ(FilterProfile(merged, {.from_ns = 60 * kSecond})->meta.recorded_ns(), 10 * kSecond);
+  EXPECT_TRUE(FilterProfile(merged, {.from_ns = 60 * kSecond})->meta.recorded.empty()) << "all of it";
+}
+
+TEST(MergeProfilesTest, ARecordingOfUnknownLengthLeavesTheRecordedTimeOpen) {
+  ModelBuilder first, second;
+  first.Add(11, {"Main"}, 5).meta().start_unix_ns = 1'000;
+  second.Add(11, {"Main"}, 7).meta().start_unix_ns = 5'000;
+  second.meta().duration_ns = 400;
+  std::vector<ProfileModel> profiles;
+  profiles.push_back(first.Build());
+  profiles.push_back(second.Build());
+  EXPECT_EQ(MergeProfiles(profiles)->meta.recorded_ns(), 4'400u);
 }
 
 TEST(MergeProfilesTest, SamplesOfDifferentLengthBecomeTimes) {

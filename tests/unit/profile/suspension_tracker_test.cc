@@ -12,7 +12,7 @@ namespace {
 using Kind = RuntimeEventKind;
 using testing::ElementsAre;
 
-constexpr uint64_t kGc = 1, kRejit = 3, kPreparation = 6;
+constexpr uint64_t kGcReason = 1, kRejit = 3, kPreparationReason = 6;
 constexpr uint64_t kInduced = 1, kAllocLoh = 4;
 
 class SuspensionTrackerTest : public testing::Test {
@@ -44,7 +44,7 @@ class SuspensionTrackerTest : public testing::Test {
 };
 
 TEST_F(SuspensionTrackerTest, ABlockingCollection) {
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 7, {0, 1});
   Add(Kind::kGcEnd, 7, {41, 1, kInduced, 0});  // it has become a generation 1
   Go(7);
@@ -65,7 +65,7 @@ TEST_F(SuspensionTrackerTest, ABlockingCollection) {
 
 TEST_F(SuspensionTrackerTest, APauseGoesOnUntilAllAreLetGo) {
   EXPECT_EQ(tracker_.PausedSince({now_}), std::nullopt);
-  Add(Kind::kSuspend, 7, {kGc});
+  Add(Kind::kSuspend, 7, {kGcReason});
   const MonotonicTime requested{now_};
   EXPECT_EQ(tracker_.PausedSince({now_}), std::nullopt);  // threads run
   Add(Kind::kSuspended, 7);
@@ -79,7 +79,7 @@ TEST_F(SuspensionTrackerTest, APauseGoesOnUntilAllAreLetGo) {
 
 TEST_F(SuspensionTrackerTest, WithoutReturnsAPauseBeginsWithTheFirstThatIsSeenInIt) {
   tracker_.WithoutReturns();
-  Add(Kind::kSuspend, 7, {kGc});
+  Add(Kind::kSuspend, 7, {kGcReason});
   Add(Kind::kGcStart, 7, {0, 1});
   Add(Kind::kGcEnd, 7, {41, 1, kInduced, 0});
   Add(Kind::kRestart, 7, {1, 1});
@@ -99,9 +99,9 @@ TEST_F(SuspensionTrackerTest, WithoutReturnsAPauseBeginsWithTheFirstThatIsSeenIn
 
 TEST_F(SuspensionTrackerTest, WithoutReturnsTheThreadThatAskedFirstIsTheOneThatStopsOthers) {
   tracker_.WithoutReturns();
-  Add(Kind::kSuspend, 7, {kGc});
-  Add(Kind::kSuspend, 8, {kGc});   // waits for the first
-  Add(Kind::kGcStart, 9, {0, 1});  // a thread of the server collector
+  Add(Kind::kSuspend, 7, {kGcReason});
+  Add(Kind::kSuspend, 8, {kGcReason});  // waits for the first
+  Add(Kind::kGcStart, 9, {0, 1});       // a thread of the server collector
   Add(Kind::kGcEnd, 9, {41, 0, kInduced, 0});
   Add(Kind::kRestart, 7, {1, 1});
   ASSERT_EQ(pauses_.size(), 1u);
@@ -115,15 +115,15 @@ TEST_F(SuspensionTrackerTest, WithoutReturnsTheThreadThatAskedFirstIsTheOneThatS
 }
 
 TEST_F(SuspensionTrackerTest, ABackgroundCollectionHasTwoPausesAndEndsOutsideOfThem) {
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 7, {2, 0});
   Go(7);
   // A blocking one of a lower generation comes in between.
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 7, {0, 0});
   Add(Kind::kGcEnd, 7, {12, 0, 0, 0});
   Go(7);
-  Stop(9, kPreparation, ".NET BGC");
+  Stop(9, kPreparationReason, ".NET BGC");
   Go(9, false);
   Add(Kind::kGcEnd, 9, {11, 2, kAllocLoh, 1}, ".NET BGC");
   ASSERT_EQ(pauses_.size(), 3u);
@@ -143,17 +143,17 @@ TEST_F(SuspensionTrackerTest, ABackgroundCollectionHasTwoPausesAndEndsOutsideOfT
 
 // As in programs of NativeAOT, whose threads are all called what the program is called.
 TEST_F(SuspensionTrackerTest, WithoutNamesTheFinalPauseIsThatOfACollectionWhichGoesOn) {
-  Stop(9, kPreparation);
+  Stop(9, kPreparationReason);
   Go(9, false);
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 7, {2, 0});
   Go(7);
-  Stop(9, kPreparation);  // says that it is done with a collection: this one is not
+  Stop(9, kPreparationReason);  // says that it is done with a collection: this one is not
   Go(9, true);
-  Stop(9, kPreparation);
+  Stop(9, kPreparationReason);
   Go(9, false);
   Add(Kind::kGcEnd, 9, {11, 2, kAllocLoh, 1});
-  Stop(9, kPreparation);
+  Stop(9, kPreparationReason);
   Go(9, false);
   ASSERT_EQ(pauses_.size(), 5u);
   EXPECT_EQ(pauses_[0].kind, PauseKind::kOther) << "nothing has begun";
@@ -166,12 +166,12 @@ TEST_F(SuspensionTrackerTest, WithoutNamesTheFinalPauseIsThatOfACollectionWhichG
 
 // Seen with server GC of .NET 10: one start, of generation 2, and in the same pause the end of another collection.
 TEST_F(SuspensionTrackerTest, ABackgroundCollectionMayCollectAYoungerGenerationFirst) {
-  Stop(7, kGc, ".NET Server GC");
+  Stop(7, kGcReason, ".NET Server GC");
   Add(Kind::kGcStart, 8, {2, 0}, ".NET Server GC");
   Add(Kind::kGcEnd, 8, {64, 0, 0, 0}, ".NET Server GC");
   Add(Kind::kGcEnd, 8, {65, 0, 0, 0}, ".NET Server GC");  // there is only one
   Go(7);
-  Stop(9, kPreparation, ".NET BGC");
+  Stop(9, kPreparationReason, ".NET BGC");
   Go(9, false);
   Add(Kind::kGcEnd, 9, {63, 2, kAllocLoh, 1}, ".NET BGC");
   ASSERT_EQ(pauses_.size(), 2u);
@@ -190,7 +190,7 @@ TEST_F(SuspensionTrackerTest, ABackgroundCollectionMayCollectAYoungerGenerationF
 // DiagGCStart calls plain GC.Collect induced and none of its other modes.
 TEST_F(SuspensionTrackerTest, EveryModeOfGcCollectIsInduced) {
   for (uint64_t reason = 0; reason < 18; ++reason) {
-    Stop(7, kGc);
+    Stop(7, kGcReason);
     Add(Kind::kGcStart, 7, {2, 0});
     Add(Kind::kGcEnd, 7, {reason, 2, reason, 0});
     Go(7);
@@ -200,7 +200,7 @@ TEST_F(SuspensionTrackerTest, EveryModeOfGcCollectIsInduced) {
 }
 
 TEST_F(SuspensionTrackerTest, AServerThreadThatPreparesChangesTheNumberOfHeaps) {
-  Stop(5, kPreparation, ".NET Server GC");
+  Stop(5, kPreparationReason, ".NET Server GC");
   Go(5);
   Stop(5, kRejit);
   Go(5);
@@ -214,13 +214,13 @@ TEST_F(SuspensionTrackerTest, AServerThreadThatPreparesChangesTheNumberOfHeaps) 
 
 // Where the hooks of collections are refused, nothing is known of any; it must not read as if there had been none.
 TEST_F(SuspensionTrackerTest, ThereIsNoCollectionOnlyWhereOneWouldBeSeen) {
-  Stop(5, kGc);
+  Stop(5, kGcReason);
   Go(5);
-  Stop(5, kGc);
+  Stop(5, kGcReason);
   Add(Kind::kGcStart, 5, {0, 0});
   Add(Kind::kGcEnd, 5, {1, 0, 0, 0});
   Go(5);
-  Stop(5, kGc);
+  Stop(5, kGcReason);
   Go(5);
   ASSERT_EQ(pauses_.size(), 3u);
   EXPECT_EQ(pauses_[0].kind, PauseKind::kOther);
@@ -231,7 +231,7 @@ TEST_F(SuspensionTrackerTest, ThereIsNoCollectionOnlyWhereOneWouldBeSeen) {
 
 TEST_F(SuspensionTrackerTest, APauseWhoseLastEventWasLostIsCounted) {
   for (int i = 0; i < 2; ++i) {
-    Stop(7, kGc);
+    Stop(7, kGcReason);
     Add(Kind::kRestart, 7, {1, 0});
   }
   EXPECT_EQ(tracker_.counters().cut, 1u);
@@ -249,7 +249,7 @@ TEST(SuspensionTrackerWithoutResumedTest, APauseIsCompleteWhenItsThreadsAreLetGo
         [&](const GcDone& done) { collections.push_back(done); });
   };
   for (int i = 0; i < 2; ++i) {
-    add(Kind::kSuspend, {kGc});
+    add(Kind::kSuspend, {kGcReason});
     add(Kind::kRestart, {0, 0});  // a try that is given up
     add(Kind::kSuspended);
     add(Kind::kGcStart, {0, 1});
@@ -271,7 +271,7 @@ TEST(SuspensionTrackerWithoutResumedTest, APauseIsCompleteWhenItsThreadsAreLetGo
 
 // With server GC the collection begins on a thread of the collector, not on the one that asked.
 TEST_F(SuspensionTrackerTest, EventsOfACollectionMayComeFromAnyThread) {
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 20, {2, 0}, ".NET Server GC");
   Add(Kind::kGcEnd, 21, {3, 2, 0, 0}, ".NET Server GC");
   Go(7);
@@ -282,7 +282,7 @@ TEST_F(SuspensionTrackerTest, EventsOfACollectionMayComeFromAnyThread) {
 }
 
 TEST_F(SuspensionTrackerTest, OfSeveralThatAskOneStopsTheOthersWait) {
-  Add(Kind::kSuspend, 7, {kGc});
+  Add(Kind::kSuspend, 7, {kGcReason});
   Add(Kind::kSuspend, 8, {kRejit});
   ASSERT_NE(tracker_.Suspending(), nullptr);
   EXPECT_EQ(tracker_.Suspending()->tid, 7u);
@@ -304,7 +304,7 @@ TEST_F(SuspensionTrackerTest, OfSeveralThatAskOneStopsTheOthersWait) {
 }
 
 TEST_F(SuspensionTrackerTest, ATryThatIsGivenUpBelongsToThePauseThatFollows) {
-  Add(Kind::kSuspend, 7, {kGc});
+  Add(Kind::kSuspend, 7, {kGcReason});
   Add(Kind::kRestart, 7, {0, 0});
   Add(Kind::kRestarted, 7);
   Add(Kind::kSuspended, 7);
@@ -327,7 +327,7 @@ TEST_F(SuspensionTrackerTest, APauseThatWasUnderWayAtTheBeginningIsCutAndNotOdd)
 
 // Probes come back in the middle of a pause, while another thread asks for the next one.
 TEST_F(SuspensionTrackerTest, WhoWaitsForThePauseThatWasUnderWayIsNotDelayedByAnybodyElse) {
-  Add(Kind::kSuspend, 8, {kGc});
+  Add(Kind::kSuspend, 8, {kGcReason});
   Add(Kind::kGcEnd, 7, {1, 0, 0, 0});
   Add(Kind::kRestart, 7, {1, 1});
   const uint64_t resumed = now_;
@@ -343,7 +343,7 @@ TEST_F(SuspensionTrackerTest, WhoWaitsForThePauseThatWasUnderWayIsNotDelayedByAn
 }
 
 TEST_F(SuspensionTrackerTest, WhatDoesNotFitIsCountedAndChangesNothing) {
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 7, {0, 0});
   Add(Kind::kGcStart, 7, {1, 0});  // a second one
   Add(Kind::kRestart, 8, {1, 1});  // by another thread
@@ -357,11 +357,11 @@ TEST_F(SuspensionTrackerTest, WhatDoesNotFitIsCountedAndChangesNothing) {
 }
 
 TEST_F(SuspensionTrackerTest, AtTheEndAPauseWithoutItsLastEventIsGivenOut) {
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kGcStart, 7, {0, 0});
   Add(Kind::kGcEnd, 7, {1, 0, 0, 0});
   Add(Kind::kRestart, 7, {1, 1});
-  Add(Kind::kSuspend, 8, {kGc});
+  Add(Kind::kSuspend, 8, {kGcReason});
   tracker_.Finish([this](const Pause& pause) { pauses_.push_back(pause); });
   ASSERT_EQ(pauses_.size(), 1u);
   EXPECT_EQ(pauses_[0].kind, PauseKind::kBlockingGc);
@@ -371,14 +371,14 @@ TEST_F(SuspensionTrackerTest, AtTheEndAPauseWithoutItsLastEventIsGivenOut) {
 
 // A pause that has begun before the gap and one that ends behind it are not one long pause.
 TEST_F(SuspensionTrackerTest, AfterAGapNothingIsPutTogetherAcrossIt) {
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   tracker_.Finish([this](const Pause& pause) { pauses_.push_back(pause); });
   Add(Kind::kGcEnd, 7, {9, 0, 0, 0});
   Add(Kind::kRestart, 7, {1, 1});
   Add(Kind::kRestarted, 7);
   EXPECT_TRUE(pauses_.empty());
   EXPECT_EQ(tracker_.counters().unexpected, 0u) << "it was to be expected";
-  Stop(7, kGc);
+  Stop(7, kGcReason);
   Add(Kind::kRestart, 7, {1, 1});
   Add(Kind::kRestarted, 7);
   EXPECT_EQ(pauses_.size(), 1u);
@@ -401,7 +401,7 @@ TEST_F(SuspensionTrackerTest, AnyEventsGivePausesWhosePartsAreInOrder) {
 }
 
 TEST_F(SuspensionTrackerTest, ThreadsThatAskAndNeverStopTakeNoMoreThanABound) {
-  for (uint32_t tid = 0; tid < 100'000; ++tid) Add(Kind::kSuspend, tid, {kGc});
+  for (uint32_t tid = 0; tid < 100'000; ++tid) Add(Kind::kSuspend, tid, {kGcReason});
   EXPECT_GT(tracker_.counters().cut, 90'000u);
 }
 

@@ -81,8 +81,8 @@ TEST(SyscallListTest, FileWorkersForkAndOpenNoNamespace) {
   EXPECT_TRUE(Allows(kWorkers, "clone", {CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD}));
   EXPECT_FALSE(Allows(kWorkers, "clone", {CLONE_NEWUSER | SIGCHLD}));
   EXPECT_FALSE(Allows(kWorkers, "clone", {CLONE_VM | CLONE_VFORK | SIGCHLD}));
-  EXPECT_TRUE(Allows(kWorkers, "process_vm_readv"));
-  for (const char* name : {"execve", "process_vm_writev", "bpf", "perf_event_open", "unlink", "setresuid"}) {
+  for (const char* name :
+       {"execve", "process_vm_readv", "process_vm_writev", "bpf", "perf_event_open", "unlink", "setresuid"}) {
     EXPECT_FALSE(Allows(kWorkers, name)) << name;
   }
   EXPECT_FALSE(Allows(kWorkers, "socket", {AF_INET, SOCK_STREAM}));

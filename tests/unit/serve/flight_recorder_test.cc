@@ -101,7 +101,10 @@ TEST_F(FlightRecorderTest, KeepsTheMinuteAroundAHit) {
   const absl::StatusOr<ProfileModel> model = recorder->Open(list[0].id);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->samples.size(), 60u);  // one a second, each with its time
-  EXPECT_FALSE(model->samples.time_ns.empty());
+  EXPECT_EQ(model->meta.start_unix_ns, list[0].from_unix_ns);
+  EXPECT_EQ(model->meta.duration_ns, list[0].to_unix_ns - list[0].from_unix_ns);
+  ASSERT_EQ(model->samples.time_ns.size(), 60u);
+  EXPECT_LT(model->samples.time_ns.back(), model->meta.duration_ns) << "none behind the end";
   EXPECT_EQ(model->total_weight, 60u * 50'000'000);
   const nlohmann::json json = InfoOf(list[0].id);
   EXPECT_EQ(json["pauses"].size(), 7u);

@@ -119,6 +119,19 @@ TEST_F(HistoryTest, GivesBackTheStacksOfEachView) {
   }
 }
 
+TEST_F(HistoryTest, TheTimeInWhichNothingWasKeptIsNoPartOfWhatWasRecorded) {
+  const auto history = folder_.Open();
+  MadeUpHost host({});
+  ASSERT_TRUE(history->Append(host.Next()).ok());
+  host.SkipTo(host.now_unix_ns() + 80 * kSecondNs);
+  ASSERT_TRUE(history->Append(host.Next()).ok());
+  ASSERT_TRUE(history->Append(host.Next()).ok());
+  const absl::StatusOr<ProfileModel> model = history->Profile(All(), ProfileView::kCpu);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->meta.duration_ns, 110 * kSecondNs);
+  EXPECT_EQ(model->meta.recorded_ns(), 30 * kSecondNs);
+}
+
 TEST_F(HistoryTest, SelectsByTimeProcessContainerAndThread) {
   const auto history = folder_.Open();
   const std::vector<Window> windows = Fill(*history, 5);

@@ -70,6 +70,24 @@ TEST_F(SymbolCacheTest, WhatWasNotUsedForLongestGoesFirst) {
   EXPECT_TRUE(cache.Find(Key('d')).has_value());
 }
 
+TEST_F(SymbolCacheTest, FilesOfEachKindMakeRoomForOthers) {
+  for (const SymbolFileKind kind : kSymbolFileKinds) {
+    SymbolCache cache = Open(1000);
+    SymbolFileKey key = Key('e');
+    key.kind = kind;
+    now_ += 10;
+    const auto file = cache.BeginFile(getpid());
+    ASSERT_TRUE(file.ok());
+    EXPECT_TRUE(WriteAll(file->get(), std::string(600, 'x')).ok());
+    EXPECT_TRUE(cache.Adopt(getpid(), key).ok());
+    EXPECT_TRUE(cache.Find(key).has_value());
+    now_ += 10;
+    Store(cache, 'f', 600);
+    EXPECT_FALSE(cache.Find(key).has_value()) << CacheFileName(key);
+    EXPECT_TRUE(cache.Find(Key('f')).has_value());
+  }
+}
+
 TEST_F(SymbolCacheTest, FilesOfOthersAreNeitherCountedNorDeleted) {
   SymbolCache cache = Open(1000);
   TemporaryFolder other;

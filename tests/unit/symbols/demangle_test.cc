@@ -49,6 +49,15 @@ TEST(DemangleTest, NamesOfCppAndRust) {
        "core::fmt::Write::write_fmt"},
       {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
        "<Test + 'static as foo::Bar<Test>>::bar", "<Test + 'static as foo::Bar<Test>>::bar"},
+      {"_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "std::rt::lang_start::{{closure}}",
+       "std::rt::lang_start::{{closure}}"},
+      {"_ZN3std2rt10lang_start17h0123456789abcdefE.llvm.123", "std::rt::lang_start [clone .llvm.123]",
+       "std::rt::lang_start"},
+      {"_ZN4core3ops34_$LT$$u21$$u20$$u3d$$u20$$u5f$$GT$1f17h0123456789abcdefE", "core::ops::<! = _>::f",
+       "core::ops::<! = _>::f"},
+      {"_ZN1a7$ue9$_$1f17h0123456789abcdefE", "a::\u00e9_$::f", "a::\u00e9_$::f"},
+      // No character, and none that may be printed.
+      {"_ZN1a15$u1b$$ud800$$x$1f17h0123456789abcdefE", "a::$u1b$$ud800$$x$::f", "a::$u1b$$ud800$$x$::f"},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(DemangleFull(c.mangled), c.full);

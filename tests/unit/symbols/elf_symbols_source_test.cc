@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,8 +17,10 @@
 #include "formats/proc/maps_text.h"
 #include "os/digest.h"
 #include "os/file_io.h"
+#include "symbols/debug_file.h"
 #include "test_paths.h"
 #include "unit/formats/elf/find_symbol.h"
+#include "unit/formats/elf/linked_image.h"
 #include "unit/formats/runtime/runtime_image_builder.h"
 #include "unit/process/hanging_tape.h"
 #include "unit/process/mapping_of_file.h"
@@ -184,6 +187,64 @@ TEST_F(ElfSymbolsSourceTest, FindsDebugFilesInTheSubfolderAndOnTheHostByBuildId)
   const std::string id = BuildIdText(ElfImage::Parse(AsBytes(bytes))->build_id());
   host.Copy(ElfFixture("libstripped.so.dbg"), ".build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
   EXPECT_EQ(At(MappingOf(other), hidden, NameStyle::kShort, host.folder())->text, "HiddenHelper");
+}
+
+// Without build-ids, by checksum. The image asks for a file with `crc`.
+std::string LinkedTo(const std::string& name, uint32_t crc) {
+  LinkedImage image(EM_X86_64);
+  image.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .bytes = "\xc3"});
+  std::string link = name + '\0';
+  link.resize((link.size() + 3) / 4 * 4);
+  return image.Add({.name = ".gnu_debuglink", .flags = 0, .bytes = link + RawBytes(crc)}).Build();
+}
+
+std::string WithSymbols(const std::string& name) {
+  LinkedImage image(EM_X86_64);
+  image.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .bytes = "\xc3"});
+  return image.AddSymbols(".symtab", ".strtab", {{name, 0x1000, 1}}).Build();
+}
+
+uint32_t CrcOf(const std::string& bytes) {
+  return static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
+TEST_F(ElfSymbolsSourceTest, AChecksumIsComputedOnceForAFileUnderManyNames) {
+  CopiedFixture folder;
+  const std::string debug = WithSymbols("wanted");
+  folder.Write("app", LinkedTo("link", CrcOf(debug) + 1));
+  folder.Write("link", debug);
+  std::filesystem::create_directory(folder.folder() + "/.debug");
+  for (const char* name : {"app.dbg", "app.debug", ".debug/link", ".debug/app.dbg", ".debug/app.debug"}) {
+    std::filesystem::create_hard_link(folder.folder() + "/link", folder.folder() + "/" + name);
+  }
+  DebugFileFinder finder(images_, "/nowhere");
+  const auto find = [&](const std::string& name) {
+    const auto file = images_.GetByPath(process_, folder.folder() + "/" + name);
+    EXPECT_TRUE(file.ok()) << file.status();
+    return finder.Find(process_, (*file)->path, *file, *ElfImage::Parse((*file)->bytes())).has_value();
+  };
+  EXPECT_FALSE(find("app"));
+  EXPECT_EQ(finder.crc_bytes(), debug.size());
+  EXPECT_GE(finder.mismatches(), 6u);
+  folder.Write("good", LinkedTo("link", CrcOf(debug)));
+  EXPECT_TRUE(find("good"));
+  EXPECT_EQ(finder.crc_bytes(), debug.size());
+}
+
+TEST_F(ElfSymbolsSourceTest, ChecksumsForAProcessAreBounded) {
+  CopiedFixture folder;
+  for (const std::string name : {"a", "b"}) {
+    folder.Write(name, LinkedTo(name + ".debug", 1));
+    folder.Write(name + ".debug", WithSymbols(name));
+    std::filesystem::resize_file(folder.folder() + "/" + name + ".debug", DebugFileFinder::kMaxCrcBytes / 2 + 1);
+  }
+  const auto at = [&](const std::string& name) {
+    const Mapping mapping = MappingOf(folder.folder() + "/" + name);
+    (void)At(mapping, mapping.start);
+    return notices_.counts().contains("debug_file_unchecked");
+  };
+  EXPECT_FALSE(at("a"));
+  EXPECT_TRUE(at("b"));
 }
 
 // As .NET's symbol packages and distributions ship them, for an image that says nothing about its debug file.

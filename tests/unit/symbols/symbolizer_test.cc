@@ -193,5 +193,63 @@ TEST_F(SymbolizerWithLinesTest, ASourceIsAskedOfItsKindsOfCodeAlone) {
   EXPECT_EQ(native_.asked, 2);
 }
 
+// A program whose functions all have names of 64 KiB.
+class EndlessNames : public FrameSource {
+ public:
+  explicit EndlessNames(FrameTable& frames) : frames_(frames) {}
+  std::optional<Resolution> Resolve(const FrameQuery& query) override {
+    ++asked;
+    Frame frame{FrameKind::kNative, NameSource::kElfSymbols, std::string(64 << 10, 'x'), "", ""};
+    frame.address = query.address;
+    frame.symbol = frame.text;
+    return Resolution{frames_.Intern(std::move(frame))};
+  }
+  uint64_t Generation(ProcessKey) const override { return 1; }
+  size_t asked = 0;
+
+ private:
+  FrameTable& frames_;
+};
+
+TEST(SymbolizerBoundTest, TheNamesOfOneProcessTakeABoundedAmountOfMemory) {
+  FrameTable frames;
+  EndlessNames names(frames);
+  Notices notices;
+  Symbolizer symbolizer({&names}, frames, {}, &notices);
+  Process hostile{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
+  Process other{ProcessKey{8, 1}, TargetFiles("/nonexistent", 8)};
+  const auto ask = [&](Process& process, uint64_t address) -> const Frame& {
+    return frames.at(symbolizer.Resolve({process, nullptr, address, address, {50}}).frame);
+  };
+  EXPECT_EQ(ask(hostile, 1).source, NameSource::kElfSymbols);
+  uint64_t address = 2;
+  while (ask(hostile, address).named() && address < 20'000) ++address;
+  EXPECT_GT(address, 7'000u);  // 4 KiB a name
+  EXPECT_LT(frames.bytes(), Symbolizer::kMaxNameBytes + (64 << 10));
+  EXPECT_EQ(ask(hostile, address + 1).text, "[function of a program with too many names]");
+  EXPECT_EQ(names.asked, address - 1);
+  EXPECT_EQ(notices.counts().at("names_left_out"), 2u);
+  ASSERT_EQ(notices.kept().size(), 1u);
+  EXPECT_TRUE(ask(other, 1'000'000).named());
+}
+
+TEST(FrameTableTest, LongTextsAreCutAndLongSymbolsAreLeftOut) {
+  FrameTable frames;
+  Frame frame{FrameKind::kJit, NameSource::kJitdump, "", std::string(100'000, 'm'), ""};
+  for (int i = 0; i < 50'000; ++i) frame.text += "\u00e9";
+  frame.symbol = std::string(FrameTable::kMaxTextBytes + 1, 's');
+  const Frame& kept = frames.at(frames.Intern(frame));
+  EXPECT_LE(kept.text.size(), FrameTable::kMaxTextBytes);
+  EXPECT_GE(kept.text.size(), FrameTable::kMaxTextBytes - 4);
+  EXPECT_EQ(kept.text.substr(kept.text.size() - 5), "\u00e9\u2026") << "no half of a character";
+  EXPECT_EQ(kept.module.size(), FrameTable::kMaxTextBytes);
+  EXPECT_EQ(kept.symbol, "");
+  EXPECT_LT(frames.bytes(), 3 * FrameTable::kMaxTextBytes);
+  frame.symbol.pop_back();
+  EXPECT_EQ(frames.at(frames.Intern(frame)).symbol, frame.symbol);
+  // A text that was cut is not cut again.
+  EXPECT_EQ(frames.at(frames.Intern(kept)).text, kept.text);
+}
+
 }  // namespace
 }  // namespace clrsampler

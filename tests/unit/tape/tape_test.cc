@@ -158,6 +158,34 @@ TEST_F(TapeTest, AFullTapeSaysSoAndPlaysToItsEnd) {
   EXPECT_EQ(Ask(played, "a", kNotAsked), 1u);
 }
 
+TEST_F(TapeTest, AFullTapeHasItsFilesAsFarAsTheyFit) {
+  const std::string file = absl::StrCat(folder_, "/file");
+  const std::string text(200'000, 'x');
+  std::ofstream(file) << text;
+  const FileOnTape identity{1, 2, text.size(), 3};
+  {
+    const auto saved = Save(4 * 40'000);
+    const absl::StatusOr<UniqueFd> fd = OpenForReading(file);
+    ASSERT_TRUE(fd.ok());
+    const absl::StatusOr<MappedFile> mapped = saved->Map(identity, fd->get(), 1 << 20);
+    ASSERT_TRUE(mapped.ok()) << mapped.status();
+    EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'x');
+    EXPECT_EQ(static_cast<char>(mapped->bytes()[100'000]), 'x');
+    EXPECT_EQ(static_cast<char>(mapped->bytes()[190'000]), 'x');
+    for (uint64_t i = 0; i < 10'000; ++i) Ask(*saved, "a", i);
+    const absl::Status finished = saved->Finish();
+    EXPECT_TRUE(absl::IsResourceExhausted(finished));
+    EXPECT_THAT(std::string(finished.message()), testing::HasSubstr("bytes of files"));
+  }
+  RecordedTape played = Play();
+  EXPECT_FALSE(played.whole());
+  const absl::StatusOr<MappedFile> mapped = played.Map(identity, -1, 1 << 20);
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'x') << "two of the three runs of pages fit";
+  EXPECT_EQ(static_cast<char>(mapped->bytes()[100'000]), 'x');
+  EXPECT_EQ(static_cast<char>(mapped->bytes()[190'000]), '\0');
+}
+
 TEST_F(TapeTest, ARunThatIsNotFinishedLeavesNoFile) {
   { const auto saved = Save(); }
   EXPECT_FALSE(std::filesystem::exists(path_));

@@ -12,9 +12,6 @@
 namespace clrsampler {
 namespace {
 
-// A NativeAOT program has 120,000, a browser a million.
-constexpr size_t kMaxSymbols = 4'000'000;
-
 bool IsFunction(const ElfSymbol& symbol) { return symbol.type == STT_FUNC && symbol.section != SHN_UNDEF; }
 
 }  // namespace
@@ -37,8 +34,9 @@ absl::StatusOr<ImageSymbols> SymbolsOf(const ElfImage& image, const ElfImage* de
     }
     symbols = {*table, known};
   }
-  if (symbols.table.size() > kMaxSymbols) {
-    return absl::UnimplementedError(absl::StrCat("there are ", symbols.table.size(), " symbols"));
+  if (symbols.table.left_out > 0) {  // a NativeAOT program has 120,000
+    return absl::UnimplementedError(
+        absl::StrCat("there are ", symbols.table.size() + symbols.table.left_out, " symbols"));
   }
   return symbols;
 }

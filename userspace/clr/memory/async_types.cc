@@ -120,7 +120,8 @@ bool IsResumer(const MethodName& method) {
 
 std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
   const RuntimeLayout& layout = runtime.layout();
-  if (layout.major < 8 || layout.major > 11) return std::nullopt;
+  // Where fields of Task and Continuation are is known for these only.
+  if (layout.unverified || layout.major < kOldestKnownMajor || layout.major > kNewestKnownMajor) return std::nullopt;
   const std::shared_ptr<const RuntimeModule> core = runtime.CoreLib();
   if (core == nullptr || !core->names.tables) return std::nullopt;
   wire_async_layouts wire{};

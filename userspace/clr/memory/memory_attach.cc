@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/memory/memory_process_state.h"
+#include "formats/proc/environ_text.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -23,12 +24,14 @@ std::string TextOf(const Process& process, const DotNetRuntime& runtime) {
   return absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", runtime.version.Text(), ")");
 }
 
-std::string BuildOf(const DotNetRuntime& runtime) {
-  return absl::StrCat(runtime.mapping.device_major, ":", runtime.mapping.device_minor, ":", runtime.mapping.inode, ":",
-                      runtime.version.Text());
-}
-
 }  // namespace
+
+std::string MemoryMethods::BuildOf(const Process& process, const DotNetRuntime& runtime) {
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> image = images_.Get(process, runtime.mapping);
+  // A file that can't be told from others is a build of its own.
+  const std::string file = image.ok() ? IdentityText(**image) : absl::StrCat("of ", process.key.incarnation);
+  return absl::StrCat(file, ":", runtime.version.Text());
+}
 
 MemoryMethods::MemoryMethods(MemoryMethodsOptions options, RuntimeDiscovery& runtimes, ImageFiles& images,
                              FrameTable& frames, Notices& notices, const Clock& clock)
@@ -86,7 +89,7 @@ void MemoryMethods::Refuse(const Process& process, const DotNetRuntime& found, c
       "memory_refused", absl::StrCat(process.key.tgid),
       absl::StrCat("the runtime's memory of ", TextOf(process, found), " is not used for names: ", status.message()),
       !HintOf(status).empty() ? HintOf(status)
-      : IsNewerThanKnown(found.version) && !state.unverified
+      : MayBeNewerThanKnown(found.version) && !state.unverified
           ? "--enable-perf-map has it write names; --try-unknown-runtime reads it as the newest known one"
           : "--enable-perf-map has a runtime of .NET 8 and newer write names while the agent runs");
 }
@@ -109,7 +112,7 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> MemoryMethods::OpenRuntime(const 
   place.image = images->ImageAround(found.mapping);
   place.dac_table = dac_table;
   place.descriptor = found.AddressOf("DotNetRuntimeContractDescriptor").value_or(0);
-  state.unverified = options_.try_unknown_runtime && IsNewerThanKnown(found.version);
+  state.unverified = options_.try_unknown_runtime && MayBeNewerThanKnown(found.version);
   place.try_newer = state.unverified;
   if (options_.tables_at) {
     place.tables_at = [this, &process, images](uint64_t base) -> R2rTables {
@@ -117,9 +120,13 @@ absl::StatusOr<std::unique_ptr<RuntimeMemory>> MemoryMethods::OpenRuntime(const 
       return mapping == nullptr ? R2rTables{} : options_.tables_at(process, *mapping, base);
     };
   }
+  place.compiles_with_min_opts = [&process] {
+    const absl::StatusOr<std::string> environment = process.files.ReadProc("environ", kMaxEnvironmentBytes);
+    return environment.ok() && RuntimeNumber(*environment, "JITMinOpts").value_or(0) != 0;
+  };
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> runtime = RuntimeMemory::Attach(
       place, *state.memory, [images](uint64_t address) { return images->ContentAt(address); }, copies_,
-      proven_.contains(BuildOf(found)));
+      proven_.contains(BuildOf(process, found)));
   if (runtime.ok() && state.unverified && (*runtime)->self_test().compared == 0) {
     return absl::FailedPreconditionError("it is not known, and there is no image of CoreLib to test the reader with");
   }
@@ -135,8 +142,11 @@ void MemoryMethods::Attach(const Process& process, ProcessState& state, Monotoni
   state.next_attempt.ns = now.ns + kRetryNs;
   ++state.attempts;
   const std::optional<uint64_t> dac_table = found->AddressOf("g_dacTable");
-  if (!dac_table || !found->version.known()) {
+  if (!dac_table) {
     return Refuse(process, *found, absl::UnimplementedError("it does not export what debuggers need"), state);
+  }
+  if (!found->version.known() && !options_.try_unknown_runtime) {
+    return Refuse(process, *found, absl::UnimplementedError("its image does not say its version"), state);
   }
   state.status = OpenMemory(process, state);
   if (!state.status.ok()) {
@@ -157,15 +167,16 @@ void MemoryMethods::Attach(const Process& process, ProcessState& state, Monotoni
 
 void MemoryMethods::NoteAttached(const Process& process, const DotNetRuntime& found, ProcessState& state) {
   state.image = found.mapping;
-  state.build = BuildOf(found);
+  state.build = BuildOf(process, found);
   ++state.generation;
   ++counters_.attached;
   if (state.runtime->self_test().proves_method_arguments()) proven_.insert(state.build);
   if (state.unverified) {
-    notices_.Add("memory_unverified", absl::StrCat(process.key.tgid),
-                 absl::StrCat("the runtime of ", TextOf(process, found),
-                              " is newer than all known ones; its memory is read as that of .NET ", kNewestKnownMajor,
-                              ", and names carry", kUnverified));
+    notices_.Add(
+        "memory_unverified", absl::StrCat(process.key.tgid),
+        absl::StrCat("the runtime of ", TextOf(process, found),
+                     found.version.known() ? " is newer than all known ones" : " does not say its version",
+                     "; its memory is read as that of .NET ", kNewestKnownMajor, ", and names carry", kUnverified));
   }
   // Without CoreLib's image there is nothing to compare with. But every name is checked by itself all the same.
   if (state.runtime->self_test().compared == 0) ++counters_.not_self_tested;

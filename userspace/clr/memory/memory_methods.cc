@@ -10,6 +10,7 @@
 #include "clr/memory/method_unwind_reader.h"
 #include "clr/memory/snapshot_name.h"
 #include "formats/names/async_body.h"
+#include "formats/names/tier.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -105,11 +106,11 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
   method.name.type = "dynamicClass";
   method.name.method = name;
-  method.name.tier = "Optimized";
+  method.name.tier = std::string(tier::kOptimized);
   known.name = name;
   known.frame = FrameOf(state, method);
   ++counters_.transient;
-  if (there.size() >= kMaxHistory) there.erase(there.begin());
+  if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
   there.push_back(std::move(known));
   ++state.methods;
 }
@@ -120,8 +121,9 @@ std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t
   if (state == nullptr || state->runtime == nullptr) return std::nullopt;
   const std::optional<std::string> type = state->runtime->TypeName(method_table);
   if (!type) return std::nullopt;
-  return frames_.Intern(
-      Frame{FrameKind::kType, NameSource::kRuntimeMemory, TypeNameText(*type, options_.names), "", ""});
+  std::string text = TypeNameText(*type, options_.names);
+  if (state->unverified) absl::StrAppend(&text, kUnverified);
+  return frames_.Intern(Frame{FrameKind::kType, NameSource::kRuntimeMemory, std::move(text), "", ""});
 }
 
 std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodName& name) {
@@ -147,8 +149,20 @@ void MemoryMethods::BoundMemory(ProcessState& state) {
   if (state.failed.size() >= kMaxSettled) state.failed.clear();
   if (state.methods < kMaxKnown) return;
   state.known.clear();
+  state.settled.clear();  // they would never be looked at again
   state.methods = 0;
   kept_bytes_ -= std::exchange(state.kept_bytes, 0);
+}
+
+void MemoryMethods::DropOldest(ProcessState& state, std::vector<Known>& there, size_t count) {
+  const auto end = there.begin() + static_cast<ptrdiff_t>(count);
+  for (auto known = there.begin(); known != end; ++known) {
+    const size_t kept = (known->bytes == nullptr ? 0 : known->bytes->size()) + BytesOf(known->unwind);
+    state.kept_bytes -= kept;
+    kept_bytes_ -= kept;
+  }
+  there.erase(there.begin(), end);
+  state.methods -= count;
 }
 
 FrameId MemoryMethods::FailureOf(const RuntimeMemory& runtime) {
@@ -236,9 +250,9 @@ void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t a
     }
     state.heaps.NoteAddress(address);
     if (!there.empty()) ++counters_.replaced;
-    if (there.size() >= kMaxHistory) there.erase(there.begin());
+    if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
   } else {
-    there.clear();
+    DropOldest(state, there, there.size());
     state.settled.insert(address);
   }
   // The maps of an unknown runtime may have another form.
@@ -422,7 +436,9 @@ std::optional<FrameId> MemoryMethods::FindUnlisted(const Process& process, Proce
       known.stub = true;
       known.frame = frame;
       known.end = found->range.end;
-      state.known[found->range.begin] = {std::move(known)};
+      std::vector<Known>& there = state.known[found->range.begin];
+      DropOldest(state, there, there.size());
+      there.push_back(std::move(known));
       ++state.methods;
     }
     return frame;

@@ -59,7 +59,7 @@ struct MemoryMethodsOptions {
   // The tables of the precompiled image in whose file an address lies, from a reader that has them already; empty:
   // nobody, and the comparison with CoreLib reads them for itself.
   std::function<R2rTables(const Process&, const Mapping&, uint64_t address)> tables_at;
-  // Runtimes that are newer than all known ones are read as the newest of them. Names carry kUnverified.
+  // Runtimes that are newer than all known ones, or may be, are read as the newest of them. Names carry kUnverified.
   bool try_unknown_runtime = false;
   // Where the lines of methods come from; nullptr: nobody asks for any. Borrowed.
   AssemblyPdbs* pdbs = nullptr;
@@ -148,6 +148,7 @@ class MemoryMethods : public FrameSource,
   absl::Status OpenMemory(const Process& process, ProcessState& state);
   absl::StatusOr<std::unique_ptr<RuntimeMemory>> OpenRuntime(const Process& process, const DotNetRuntime& found,
                                                              uint64_t dac_table, ProcessState& state);
+  std::string BuildOf(const Process& process, const DotNetRuntime& runtime);
   void NoteAttached(const Process& process, const DotNetRuntime& found, ProcessState& state);
   struct MethodRead {
     bool listed = true;                // one of the runtime's ranges holds the address
@@ -164,6 +165,8 @@ class MemoryMethods : public FrameSource,
             const Reading& reading);
   static Known* LastSeen(ProcessState& state, uint64_t address, bool at_entry);
   void BoundMemory(ProcessState& state);
+  // The first `count` that were seen at one address; there are as many.
+  void DropOldest(ProcessState& state, std::vector<Known>& there, size_t count);
   FrameId FailureOf(const RuntimeMemory& runtime);
   static Resolution AnswerOf(const Known& known);
   std::optional<Resolution> ResolveUnknown(const FrameQuery& query, ProcessState& state, bool is_file, bool readable);
@@ -189,7 +192,7 @@ class MemoryMethods : public FrameSource,
   const Clock& clock_;
   MetadataCopies copies_;
   PerProcess<std::unique_ptr<ProcessState>> states_;
-  // Builds that passed the self test, by device, inode and time of change of their image.
+  // Builds that passed the self test, by IdentityText of their image.
   absl::flat_hash_set<std::string> proven_;
   size_t kept_bytes_ = 0;  // of code, with its unwind data, of all targets
   MonotonicTime last_young_ = MonotonicTime::Min();

@@ -4,6 +4,7 @@
 
 #include "clr/memory/il_map_reader.h"
 #include "clr/memory/image_copy.h"
+#include "formats/names/tier.h"
 #include "formats/pe/pe_image.h"
 
 namespace clrsampler {
@@ -25,12 +26,11 @@ std::shared_ptr<const MethodLines> MethodLineReader::LinesOf(const Process& proc
     return nullptr;
   }
   ++maps_read_;
-  const bool exact = found.name.tier == "QuickJitted" || found.name.tier == "InstrumentedTier";
   constexpr uint32_t kRidMask = 0xFFFFFF;
   const uint32_t rid = found.token & kRidMask;
   pdbs_->NoteSources(process, *known->second, rid);
-  return std::make_shared<MethodLines>(
-      MethodLines{*std::move(map), known->second, rid, exact ? LineKind::kExact : LineKind::kOptimised});
+  const LineKind kind = tier::IsUnoptimised(found.name.tier) ? LineKind::kExact : LineKind::kOptimised;
+  return std::make_shared<MethodLines>(MethodLines{*std::move(map), known->second, rid, kind});
 }
 
 std::shared_ptr<AssemblySlot> MethodLineReader::AssemblyOf(const Process& process, MemoryReader& memory,

@@ -55,7 +55,7 @@ std::optional<PrecompiledMethods::Function> PrecompiledMethods::Find(MemoryProbe
                            ? image->base + row.second
                            : start + CodeRanges::LengthByUnwindData(probe, image->base, row.second);
   if (!probe.ok() || address >= end) return std::nullopt;
-  const std::optional<uint64_t> method_desc = MethodAt(*image, section, start);
+  const std::optional<uint64_t> method_desc = MethodAt(probe, *image, section, start);
   if (!method_desc) return std::nullopt;
   return Function{{start, end}, *method_desc};
 }
@@ -91,7 +91,8 @@ std::unique_ptr<PrecompiledMethods::Image> PrecompiledMethods::ReadImage(MemoryP
   return image;
 }
 
-std::optional<uint64_t> PrecompiledMethods::MethodAt(Image& image, const CodeSection& section, uint64_t start) const {
+std::optional<uint64_t> PrecompiledMethods::MethodAt(MemoryProbe& probe, Image& image, const CodeSection& section,
+                                                     uint64_t start) const {
   auto method = image.methods.find(start);
   if (method == image.methods.end()) {
     // The method may have been prepared since the last look. The whole map is copied for it, so this is done less and
@@ -99,7 +100,9 @@ std::optional<uint64_t> PrecompiledMethods::MethodAt(Image& image, const CodeSec
     if (++image.misses < image.next_look) return std::nullopt;
     image.misses = 0;
     const size_t before = image.methods.size();
-    for (const Prepared& prepared : PreparedIn(section)) image.methods[prepared.entry_point] = prepared.method_desc;
+    for (const Prepared& prepared : PreparedIn(section, probe)) {
+      image.methods[prepared.entry_point] = prepared.method_desc;
+    }
     constexpr uint32_t kMostMisses = 4096;
     image.next_look = image.methods.size() > before ? 1 : std::min(2 * image.next_look, kMostMisses);
     method = image.methods.find(start);
@@ -108,11 +111,11 @@ std::optional<uint64_t> PrecompiledMethods::MethodAt(Image& image, const CodeSec
   return method->second;
 }
 
-std::vector<PrecompiledMethods::Prepared> PrecompiledMethods::PreparedIn(const CodeSection& section) const {
+std::vector<PrecompiledMethods::Prepared> PrecompiledMethods::PreparedIn(const CodeSection& section,
+                                                                         MemoryProbe& failed) const {
   MemoryProbe probe(memory_, kMapReads, kMapBytes);
   std::vector<Prepared> prepared;
   const uint64_t info = probe.Pointer(section.r2r_module + layout_.module.r2r_info);
-  if (info == 0 || !probe.ok()) return prepared;
   const auto fields = probe.Block<RuntimeLayout::R2rInfo::kBytes>(info);
   probe.Require(FieldOf<uint64_t>(fields, layout_.r2r_info.module) == section.r2r_module,
                 "a module's precompiled code is another module's");
@@ -120,7 +123,8 @@ std::vector<PrecompiledMethods::Prepared> PrecompiledMethods::PreparedIn(const C
   const uint64_t map = (composite != 0 ? composite : info) + layout_.r2r_info.entry_points;
   const uint64_t buckets = probe.Pointer(map + layout_.hash_map_buckets);
   const uint32_t count = probe.Value<uint32_t>(buckets);
-  if (!probe.ok() || !probe.Require(count <= kMaxBuckets, "a hash map of an impossible size")) return prepared;
+  // The runtime makes the map with some buckets.
+  probe.Require(count > 0 && count <= kMaxBuckets, "a hash map of an impossible size");
   std::array<uint64_t, 8 * 64> some;
   for (uint32_t done = 0; done < count && probe.ok();) {
     const uint32_t now = std::min<uint32_t>(64, count - done);
@@ -134,7 +138,10 @@ std::vector<PrecompiledMethods::Prepared> PrecompiledMethods::PreparedIn(const C
     }
     done += now;
   }
-  if (!probe.ok()) prepared.clear();
+  if (!probe.ok()) {
+    failed.Fail(probe.failure(), probe.detail());
+    prepared.clear();
+  }
   return prepared;
 }
 

@@ -31,18 +31,19 @@ class PrecompiledMethods {
   // `probe` has failed.
   std::optional<Function> Find(MemoryProbe& probe, const CodeSection& section, uint64_t address);
 
-  // Entry points of methods that the runtime has prepared, with their MethodDescs. Empty where they could not be read.
+  // Entry points of methods that the runtime has prepared, with their MethodDescs. Where they can't be read there are
+  // none, and `failed` says why: it takes the failure, and its own budget does not count.
   struct Prepared {
     uint64_t entry_point;
     uint64_t method_desc;
   };
-  std::vector<Prepared> PreparedIn(const CodeSection& section) const;
+  std::vector<Prepared> PreparedIn(const CodeSection& section, MemoryProbe& failed) const;
 
  private:
   struct Image;
 
   std::unique_ptr<Image> ReadImage(MemoryProbe& probe, const CodeSection& section);
-  std::optional<uint64_t> MethodAt(Image& image, const CodeSection& section, uint64_t start) const;
+  std::optional<uint64_t> MethodAt(MemoryProbe& probe, Image& image, const CodeSection& section, uint64_t start) const;
 
   const RuntimeLayout& layout_;
   MemoryReader& memory_;

@@ -21,6 +21,7 @@ void Set8(RuntimeLayout& layout) {
   layout.method_table.rid_in_flags2 = false;
   layout.method_table.collectible = 0x10000000;
   layout.module.assembly_file = 272;
+  layout.module.flags = 280;
   layout.module.r2r_info = 1152;
 }
 
@@ -31,12 +32,13 @@ void Set9(RuntimeLayout& layout, bool is_arm64) {
   layout.method_desc.code_data = 8;
   layout.module.assembly_file = 280;
   layout.module.base = 288;
+  layout.module.flags = 296;
   layout.module.r2r_info = 984;
   layout.module.dynamic_metadata = 1120;
   layout.loader_allocator_number = 2456;
   // A lock inside of a structure, pthread_mutex_t, has 48 bytes and not 40.
   if (is_arm64) {
-    layout.module = {.assembly_file = 288, .base = 296, .r2r_info = 1016, .dynamic_metadata = 1152};
+    layout.module = {.assembly_file = 288, .base = 296, .flags = 304, .r2r_info = 1016, .dynamic_metadata = 1152};
     layout.r2r_info.entry_points = 440;
     layout.loader_allocator_number = 2488;
   }
@@ -73,7 +75,8 @@ void Set10(RuntimeLayout& layout, bool is_arm64) {
 }  // namespace
 
 absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine machine, bool try_newer) {
-  if (try_newer && major > kNewestKnownMajor) major = kNewestKnownMajor;
+  const bool unverified = try_newer && (major == 0 || major > kNewestKnownMajor);
+  if (unverified) major = kNewestKnownMajor;
   if (major < kOldestKnownMajor) {
     return absl::UnimplementedError(
         absl::StrCat(".NET ", major, " can't be read: ", kOldestKnownMajor, " is the oldest"));
@@ -90,6 +93,7 @@ absl::StatusOr<RuntimeLayout> RuntimeLayout::ForMajor(uint32_t major, ElfMachine
   }
   RuntimeLayout layout;
   layout.major = major;
+  layout.unverified = unverified;
   layout.machine = machine;
   if (is_arm64) layout.runtime_function = {.bytes = 8, .unwind_data = 4, .has_end = false};
   layout.described = generation->described;

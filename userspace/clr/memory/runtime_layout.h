@@ -24,6 +24,7 @@ namespace clrsampler {
 
 struct RuntimeLayout {
   uint32_t major = 0;
+  bool unverified = false;  // of a runtime that nobody has measured; `major` is that of the newest known one
   ElfMachine machine = ElfMachine::kX64;
   DescribedLayout described = DescribedLayout::kNot;
   NibbleMapVersion nibble_map = NibbleMapVersion::k1;
@@ -87,6 +88,7 @@ struct RuntimeLayout {
   struct Module {
     uint32_t assembly_file = 216;  // PEAssembly*
     std::optional<uint32_t> base;
+    uint32_t flags = 232;  // u32, m_dwTransientFlags
     uint32_t r2r_info = 704;
     std::optional<uint32_t> dynamic_metadata;
   } module;

@@ -192,6 +192,7 @@ absl::Status RuntimeLayout::Overlay(const ContractDescriptor& descriptor, std::v
   SetTypeOffsets(set, *this);
   SetImageOffsets(set, *this);
   OverlayThreads(descriptor);
+  module.flags = descriptor.Offset("Module", "Flags").value_or(module.flags);  // tiers need it, and names do not
   if (const auto bits = descriptor.Global("MethodDescTokenRemainderBitCount"); bits && *bits > 0 && *bits < 16) {
     token_remainder_bits = static_cast<uint32_t>(*bits);
   }

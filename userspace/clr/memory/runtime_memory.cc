@@ -4,44 +4,16 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "clr/memory/quick_code.h"
 #include "clr/memory/stub_code.h"
-#include "formats/pe/pe_image.h"
-#include "formats/pe/r2r_image.h"
+#include "formats/names/tier.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
 
-// For lists that are as long as the target says.
-constexpr int kListBudget = 200'000;
-constexpr uint32_t kMaxVersionStates = 1 << 20;
-
-// Enough to meet generic and nested types, few enough to take a millisecond.
-constexpr size_t kSelfTestMethods = 64;
-
-// NativeCodeVersion::OptimizationTier, src/coreclr/vm/codeversion.h, in the words of the runtime's perf map.
-constexpr const char* kTiers[] = {"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
-                                  "Optimized",   "InstrumentedTier", "InstrumentedTierOptimized"};
-
 // Stubs whose kind is told by their instructions (stub_code.h).
 constexpr absl::string_view kLinkedStub = "Stub";
-
-// CoreLib needs none.
-class NoAssemblies : public AssemblyOpener {
- public:
-  std::optional<OpenedAssembly> Open(absl::string_view) override { return std::nullopt; }
-};
-
-// Empty: it has none.
-std::string AssemblyNameOf(const PeImage& pe) {
-  const auto metadata = pe.metadata() ? pe.Bytes(*pe.metadata()) : std::nullopt;
-  if (!metadata) return "";
-  const absl::StatusOr<MetadataTables> tables = MetadataTables::Parse(*metadata);
-  return tables.ok() ? std::string(tables->AssemblyName().value_or("")) : "";
-}
 
 }  // namespace
 
@@ -162,7 +134,12 @@ void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, ui
   }
   if (heap.collectible) types_->ForgetTransient();
   RuntimeMethod method = types_->Method(probe, code->method_desc, heap.collectible);
-  if (probe.ok()) method.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, &*code);
+  if (probe.ok() && heap.collectible && method.dynamic) {
+    // A look at it while it was sampled (memory_methods.cc) does not tell its module, and both must name it alike.
+    method.name.tier = std::string(tier::kOptimized);
+  } else if (probe.ok()) {
+    method.name.tier = TierOf(probe, method, code->method_desc, code->range.begin, &*code);
+  }
   found.kind = ManagedCode::Kind::kMethod;
   found.name = std::move(method.name);
   found.token = method.token;
@@ -341,148 +318,6 @@ bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& secti
   found.token = method.token;
   found.name.tier = TierOf(probe, method, function->method_desc, function->range.begin, nullptr);
   return probe.ok();
-}
-
-std::string RuntimeMemory::TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
-                                  const MethodCode* compiled) {
-  if (method.dynamic) return "Optimized";
-  // A tier that can't be read is no reason to lose the name.
-  MemoryProbe own(memory_, 256);
-  if (const uint64_t state = VersionState(own, method, method_desc); state != 0) {
-    uint64_t node = own.Pointer(state + layout_.version_state.first_node);
-    for (int i = 0; node != 0 && i < 64 && own.ok(); ++i) {
-      const auto fields = own.Block<RuntimeLayout::VersionNode::kBytes>(node);
-      if (!own.Require(FieldOf<uint64_t>(fields, layout_.version_node.method_desc) == method_desc,
-                       "a version of another method")) {
-        return "";
-      }
-      if (FieldOf<uint64_t>(fields, layout_.version_node.code) == code) {
-        const uint32_t tier = FieldOf<uint32_t>(fields, layout_.version_node.tier);
-        return tier < std::size(kTiers) ? kTiers[tier] : "";
-      }
-      node = FieldOf<uint64_t>(fields, layout_.version_node.next);
-    }
-  }
-  if (!own.ok() || !probe.ok()) return "";
-  if (compiled == nullptr) return "PreJIT";
-  if (!method.tiering_eligible) return "Optimized";
-  return IsQuickCode(memory_, layout_.debug_info, method, *compiled) ? "QuickJitted" : "";
-}
-
-uint64_t RuntimeMemory::VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc) {
-  if (layout_.method_desc.code_data) return method.code_data == 0 ? 0 : probe.Pointer(method.code_data);
-  RefreshVersionTable();
-  const auto known = version_states_.find(method_desc);
-  return known == version_states_.end() ? 0 : known->second;
-}
-
-void RuntimeMemory::RefreshVersionTable() {
-  MemoryProbe probe(memory_, kListBudget, size_t{64} << 20);
-  const uint64_t domain = probe.Pointer(probe.Pointer(place_.dac_table + 8 * layout_.version_table.app_domain_entry));
-  const uint64_t table = probe.Pointer(domain + layout_.version_table.table);
-  // SHash: table, size, count, occupied, maximum.
-  const auto sizes = probe.Block<16>(domain + layout_.version_table.table + 8);
-  const uint32_t size = FieldOf<uint32_t>(sizes, 0), count = FieldOf<uint32_t>(sizes, 4);
-  const uint32_t occupied = FieldOf<uint32_t>(sizes, 8), most = FieldOf<uint32_t>(sizes, 12);
-  if (!probe.ok() || (table == version_table_ && count == version_count_)) return;
-  if (count > occupied || occupied > most || most > size || size > kMaxVersionStates) return;
-  std::vector<uint64_t> states;
-  constexpr uint32_t kStep = 8192;
-  while (states.size() < size) {
-    const size_t done = states.size();
-    states.resize(std::min<size_t>(size, done + kStep));
-    if (!probe.Read(table + 8 * done, std::as_writable_bytes(std::span(states).subspan(done)))) return;
-  }
-  version_table_ = table;
-  version_count_ = count;
-  absl::flat_hash_map<uint64_t, uint64_t> known;  // state -> MethodDesc, of those that were read before
-  for (const auto& [method, state] : version_states_) known.emplace(state, method);
-  version_states_.clear();
-  for (const uint64_t state : states) {
-    if (state <= 1) continue;  // empty, deleted
-    const auto before = known.find(state);
-    const uint64_t method = before != known.end() ? before->second : probe.Pointer(state);
-    if (method != 0) version_states_.emplace(method, state);
-  }
-}
-
-absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool proven) {
-  MemoryProbe probe(memory_, kListBudget, size_t{64} << 20);
-  const std::vector<CodeSection> sections = ranges_->Sections(probe);
-  if (!probe.ok()) {
-    // Sections may be freed while they are read; another time they are not.
-    return absl::AbortedError(absl::StrCat("its map of code can't be followed: ", probe.detail()));
-  }
-  if (sections.empty()) return absl::UnavailableError("the runtime has no code yet");
-  types_->TrustMethodArguments(true);
-  for (const CodeSection& section : sections) {
-    if (section.kind != CodeSectionKind::kPrecompiled) continue;
-    const std::optional<MappedContent> content = files ? files(section.range.begin) : std::nullopt;
-    if (!content) continue;
-    absl::StatusOr<PeImage> pe = PeImage::Parse(content->bytes);
-    if (!pe.ok()) continue;
-    const std::string assembly = AssemblyNameOf(*pe);
-    if (!assembly.empty() && assembly != kCoreLib) continue;
-    // Without a name: perhaps a composite, which has CoreLib's methods and not its metadata.
-    const R2rTables tables = place_.tables_at ? place_.tables_at(section.range.begin) : R2rTables{};
-    R2rImage* image = tables.image;
-    std::unique_ptr<R2rImage> for_the_test;
-    if (image == nullptr) {
-      if (assembly.empty()) continue;
-      absl::StatusOr<std::unique_ptr<R2rImage>> opened = R2rImage::Open(*std::move(pe), kCoreLib);
-      if (!opened.ok()) continue;  // a newer format: r2r_methods.h says so
-      for_the_test = *std::move(opened);
-      image = for_the_test.get();
-    }
-    NoAssemblies no_assemblies;
-    AssemblyOpener& assemblies = assembly.empty() && tables.assemblies ? *tables.assemblies : no_assemblies;
-    const std::vector<PreparedMethod> prepared = precompiled_->PreparedIn(section);
-    std::vector<uint32_t> entry_points;
-    for (const PreparedMethod& method : prepared) {
-      if (!section.range.contains(method.entry_point)) {
-        return absl::FailedPreconditionError("a prepared method lies outside its image");
-      }
-      entry_points.push_back(static_cast<uint32_t>(method.entry_point - section.range.begin));
-    }
-    const auto name_of = [&](size_t i) -> std::optional<MethodName> {
-      MemoryProbe own(memory_);
-      RuntimeMethod method = types_->Method(own, prepared[i].method_desc, section.collectible);
-      if (own.failure() == ProbeFailure::kContradiction) return MethodName{.method = own.detail()};
-      if (!own.ok()) return std::nullopt;
-      return std::move(method.name);
-    };
-    const absl::Status equal = CompareWithImage(*image, assemblies, entry_points, name_of,
-                                                proven ? kSelfTestMethods / 8 : kSelfTestMethods, self_test_);
-    image->ForgetMissing();  // the comparison opens no other assemblies; who else uses the image may
-    RETURN_IF_ERROR(equal);
-    if (self_test_.compared > 0) break;
-  }
-  if (!proven && !described_ && !self_test_.proves_method_arguments()) LookForArguments(sections);
-  // Without a witness for their place the arguments of generic methods are left out, and only those.
-  types_->TrustMethodArguments(proven || described_ || self_test_.proves_method_arguments());
-  return absl::OkStatus();
-}
-
-// Where no image can be compared with, since CoreLib has no precompiled code: trimmed programs.
-void RuntimeMemory::LookForArguments(const std::vector<CodeSection>& sections) {
-  constexpr size_t kMostBodies = 2000;
-  absl::flat_hash_set<uint64_t> seen;
-  size_t looked_at = 0;
-  for (const CodeSection& section : sections) {
-    if (section.kind != CodeSectionKind::kCodeHeap || section.collectible) continue;
-    MemoryProbe starts(memory_, kListBudget, size_t{64} << 20);
-    for (const uint64_t start : ranges_->Starts(starts, section)) {
-      if (++looked_at > kMostBodies || seen.size() >= SelfTestReport::kEnoughPlausible) break;
-      MemoryProbe probe(memory_);
-      const std::optional<MethodCode> code = ranges_->MethodAt(probe, section, start);
-      if (!code || code->stub_kind != 0) continue;
-      const RuntimeMethod method = types_->Method(probe, code->method_desc, section.collectible);
-      // A pointer that leads nowhere tells as much as one that leads to something else.
-      if (probe.failure() == ProbeFailure::kContradiction || probe.failure() == ProbeFailure::kUnreadable) return;
-      if (probe.ok() && !method.name.method_args.empty()) seen.insert(code->method_desc);
-    }
-  }
-  self_test_.plausible_arguments = seen.size();
 }
 
 }  // namespace clrsampler

@@ -37,14 +37,17 @@ struct RuntimePlace {
   AddressRange image;       // as mapped, first to last byte
   uint64_t dac_table = 0;   // address of g_dacTable
   uint64_t descriptor = 0;  // address of DotNetRuntimeContractDescriptor; 0: not exported
-  // A runtime that is newer than all known ones is read as the newest of them, if its descriptor fits and the self test
-  // finds CoreLib's methods as they are.
+  // A runtime that is newer than all known ones, or has no version (0), is read as the newest of them, if its
+  // descriptor fits and the self test finds CoreLib's methods as they are.
   bool try_newer = false;
   // Changes the layout before it is used; for tests that show that wrong offsets give no wrong names.
   std::function<void(RuntimeLayout&)> alter_layout;
   // The tables of the precompiled image that begins at an address, from a reader that has them already; used before
   // Attach returns. Empty, or nullptr: they are read for the test alone.
   std::function<R2rTables(uint64_t base)> tables_at;
+  // Whether the process was told to optimise nothing (JITMinOpts). Asked once, when a method is met that takes no part
+  // in tiering. Empty: it was not.
+  std::function<bool()> compiles_with_min_opts;
 };
 
 // Addresses of variables of the runtime; 0: not known.
@@ -151,7 +154,10 @@ class RuntimeMemory {
   std::vector<uint64_t> Starts(const CodeSection& heap);
   // Entry points of precompiled methods that the runtime has prepared, with their MethodDescs.
   using PreparedMethod = PrecompiledMethods::Prepared;
-  std::vector<PreparedMethod> PreparedMethods(const CodeSection& image) { return precompiled_->PreparedIn(image); }
+  std::vector<PreparedMethod> PreparedMethods(const CodeSection& image) {
+    MemoryProbe failed(memory_);
+    return precompiled_->PreparedIn(image, failed);
+  }
 
  private:
   RuntimeMemory(const RuntimePlace& place, MemoryReader& memory);
@@ -159,6 +165,7 @@ class RuntimeMemory {
   absl::Status Start(const MappedContentFinder& files, MetadataCopies& copies, bool proven);
   absl::Status ReadDescriptor();
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
+  absl::Status CompareSection(const CodeSection& section, R2rImage& image, AssemblyOpener& assemblies, size_t most);
   void LookForArguments(const std::vector<CodeSection>& sections);
   absl::string_view StubName(uint32_t kind, uint64_t address);
   void NameStub(uint32_t kind, uint64_t address, ManagedCode& found);
@@ -167,9 +174,13 @@ class RuntimeMemory {
   // `compiled`: nullptr for precompiled code. Empty: not known.
   std::string TierOf(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc, uint64_t code,
                      const MethodCode* compiled);
+  // The tier of code that is never replaced by a better one. Empty: not known.
+  std::string UntieredTierOf(const RuntimeMethod& method);
   uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
   void RefreshVersionTable();
 
+  // Reads of lists that are as long as the target says.
+  static constexpr int kListBudget = 200'000;
   // The answers of Find about methods that are never freed, by address: unwind data of the same address is read next.
   static constexpr size_t kMaxRecent = 256;
   absl::flat_hash_map<uint64_t, RuntimeCode> recent_;
@@ -185,6 +196,7 @@ class RuntimeMemory {
   std::unique_ptr<RuntimeModules> modules_;
   std::unique_ptr<RuntimeTypes> types_;
   std::unique_ptr<PrecompiledMethods> precompiled_;
+  std::optional<bool> optimises_;  // not asked yet
   ProbeFailure last_failure_ = ProbeFailure::kNone;
   const char* last_detail_ = "";
   RuntimeMemoryCounters counters_;

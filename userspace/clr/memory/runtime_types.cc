@@ -274,6 +274,7 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
   const uint64_t table_address = FieldOf<uint64_t>(chunk, layout_.method_desc_chunk.method_table);
   const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(table_address);
   if (!probe.ok()) return method;
+  method.module_address = DefiningModuleOf(probe, table_address, table);
 
   if (kind == kClassDynamic) {
     NameDynamicMethod(probe, FieldOf<uint64_t>(desc, layout_.dynamic_method_name), method);
@@ -287,7 +288,7 @@ RuntimeMethod RuntimeTypes::Method(MemoryProbe& probe, uint64_t address, bool tr
     NameArrayMethod(probe, FieldOf<uint16_t>(desc, at.slot), table, transient, method);
     return method;
   }
-  std::shared_ptr<const RuntimeModule> module = ModuleOf(probe, table_address, table, transient);
+  std::shared_ptr<const RuntimeModule> module = modules_.At(probe, method.module_address, transient);
   if (module == nullptr) return method;
   const uint32_t type = TypeDefOf(table);
   if (module->emitted && (!module->names.tables || rid > module->names.tables->rows(MetadataTable::kMethodDef) ||
@@ -372,6 +373,7 @@ bool RuntimeTypes::NameFromMetadata(MemoryProbe& probe, const RuntimeModule& mod
     return false;
   }
   method.name.method = std::string(row->name);
+  method.implementation = row->implementation;
   NoModules no_modules;
   SignatureNames names(&no_modules);
   const absl::StatusOr<SignatureNames::MethodTypes> types =

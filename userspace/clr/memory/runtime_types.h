@@ -29,6 +29,8 @@ struct RuntimeMethod {
   MethodName name;                              // without tier
   uint32_t token = 0;                           // MethodDef; 0: a method without metadata
   std::shared_ptr<const RuntimeModule> module;  // that the token is of
+  uint64_t module_address = 0;                  // of the runtime's Module that it belongs to, with or without a token
+  uint16_t implementation = 0;                  // MethodImplAttributes
   bool dynamic = false;                         // DynamicMethod or IL stub: no metadata
   bool tiering_eligible = false;
   uint64_t code_data = 0;  // 9 and newer: MethodDescCodeData

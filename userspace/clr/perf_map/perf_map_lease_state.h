@@ -40,7 +40,7 @@ struct PerfMapLeases::ProcessState {
   std::string directory;
   std::optional<DiagnosticsExchange> exchange;
   std::optional<Lease> lease;
-  UniqueFd map;
+  OpenedFile map;
   int map_descriptor = -1;  // of the target
   MonotonicTime on_since;
 };

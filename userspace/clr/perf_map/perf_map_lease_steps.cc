@@ -1,6 +1,4 @@
 // The way of one process through its lease. perf_map_lease.cc has the parts that concern all processes.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -172,7 +170,7 @@ bool PerfMapLeases::StepEnabling(ProcessState& state, MonotonicTime now) {
     const std::string path = absl::StrCat(state.directory, "/", PerfMapFileNames(state.id.namespace_pid)[0]);
     absl::StatusOr<OpenedFile> map = state.files.OpenRuntimeFile(path);
     if (status.ok() && !map.ok()) status = Annotate(map.status(), "its runtime wrote no perf map");
-    if (map.ok()) state.map = std::move(map->fd);
+    if (map.ok()) state.map = *std::move(map);
   }
   if (!status.ok()) {
     // Whatever the answer was, the map may be on.
@@ -204,9 +202,9 @@ bool PerfMapLeases::StepOn(ProcessState& state, MonotonicTime now) {
     BeginEnding(state);
     return true;
   }
-  struct stat status {};
-  if (fstat(state.map.get(), &status) != 0) return false;
-  if (static_cast<uint64_t>(status.st_size) > options_.cap_bytes) {
+  const absl::StatusOr<struct stat> status = state.map.StatusNow();
+  if (!status.ok()) return false;  // where its file system does not answer, the time alone ends it
+  if (static_cast<uint64_t>(status->st_size) > options_.cap_bytes) {
     ++counters_.over_cap;
     notices_.Add("perf_map_cap", state.who,
                  absl::StrCat("the perf map of ", state.who, " grew beyond ", options_.cap_bytes,
@@ -215,7 +213,7 @@ bool PerfMapLeases::StepOn(ProcessState& state, MonotonicTime now) {
     BeginEnding(state);
     return true;
   }
-  if (state.files.StateOfFile(status.st_dev, status.st_ino, state.map_descriptor) != OpenFileState::kNotOpen) {
+  if (state.files.StateOfFile(status->st_dev, status->st_ino, state.map_descriptor) != OpenFileState::kNotOpen) {
     return false;
   }
   notices_.Add("perf_map_ended", state.who,
@@ -280,7 +278,7 @@ void PerfMapLeases::RemoveAll(ProcessState& state) {
 bool PerfMapLeases::Settle(ProcessState& state) {
   state.stage = Stage::kSettled;
   state.exchange.reset();
-  state.map.reset();
+  state.map = OpenedFile();
   if (state.lease.has_value()) state.lease->Remove();
   state.lease.reset();
   return false;

@@ -296,6 +296,28 @@ CfiTable CfiTable::OfRows(const ElfImage& image, CompiledCfi rows) {
   return table;
 }
 
+namespace {
+
+// Sections of code, by address. None lies over another one, as in every image of a linker: each function is met once.
+std::vector<ElfSection> CodeSections(const ElfImage& image) {
+  std::vector<ElfSection> sections;
+  for (const ElfSection& section : image.sections()) {
+    if ((section.flags & SHF_EXECINSTR) == 0 || section.size > UINT64_MAX - section.address.value) continue;
+    sections.push_back(section);
+  }
+  std::stable_sort(sections.begin(), sections.end(),
+                   [](const ElfSection& a, const ElfSection& b) { return a.address < b.address; });
+  uint64_t end = 0;
+  std::erase_if(sections, [&end](const ElfSection& section) {
+    if (section.address.value < end) return true;
+    end = section.address.value + section.size;
+    return false;
+  });
+  return sections;
+}
+
+}  // namespace
+
 CfiExtent CfiTable::Extent() const {
   std::vector<std::pair<uint64_t, uint64_t>> functions;  // start, end; in order
   if (index_) {
@@ -307,8 +329,7 @@ CfiExtent CfiTable::Extent() const {
     std::sort(functions.begin(), functions.end());
   }
   CfiExtent extent;
-  for (const ElfSection& section : image_.sections()) {
-    if ((section.flags & SHF_EXECINSTR) == 0 || section.size > UINT64_MAX - section.address.value) continue;
+  for (const ElfSection& section : CodeSections(image_)) {
     const uint64_t begin = section.address.value, end = begin + section.size;
     extent.code_bytes += section.size;
     uint64_t indexed = 0, compiled = 0, supplied = 0, reached = begin;
@@ -335,7 +356,10 @@ bool CfiTable::may_cover_little() const {
   constexpr uint64_t kManyBytes = 2048;
   uint64_t code_bytes = 0;
   for (const ElfSection& section : image_.sections()) {
-    if ((section.flags & SHF_EXECINSTR) != 0) code_bytes += std::min(section.size, UINT64_MAX - code_bytes);
+    if ((section.flags & SHF_EXECINSTR) == 0) continue;
+    // A section may claim any size. There is no more code than the file has bytes.
+    code_bytes =
+        std::min<uint64_t>(image_.bytes().size(), code_bytes + std::min(section.size, UINT64_MAX - code_bytes));
   }
   const size_t functions = (index_ ? index_->size() : 0) + (compiled_ ? compiled_->functions() : 0);
   return code_bytes / kManyBytes > functions;

@@ -3,6 +3,7 @@
 #define CLRSAMPLER_FORMATS_ELF_CONTROL_FLOW_GRAPH_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -37,6 +38,12 @@ struct ControlFlowGraph {
   uint32_t Shared(uint32_t function) const {
     while (functions[function].shares != kNoFunction) function = functions[function].shares;
     return function;
+  }
+  // The same, and makes the ways there short: one function after the other may have come to share its code.
+  uint32_t ShortenShared(uint32_t function) {
+    const uint32_t whole = Shared(function);
+    while (functions[function].shares != kNoFunction) function = std::exchange(functions[function].shares, whole);
+    return whole;
   }
 };
 

@@ -23,6 +23,8 @@ using Fp = X64Instruction::Fp;
 
 constexpr size_t kMaxArms = 1024;  // of a switch
 constexpr Index kAlignment = 16;   // of functions that nothing leads to
+// Each may show where other functions begin. Code can be made so that it shows one a round; musl's takes few.
+constexpr int kMaxRounds = 64;
 
 class DataFlow {
  public:
@@ -39,6 +41,7 @@ class DataFlow {
     FollowKnown();
     FollowTaken();
     Sweep();
+    for (uint32_t i = 0; i < graph_.functions.size(); ++i) graph_.ShortenShared(i);
     return std::move(graph_);
   }
 
@@ -87,7 +90,7 @@ class DataFlow {
   void FollowTaken() {
     taken_.insert(taken_.end(), starts_.pointers.begin(), starts_.pointers.end());
     bool more = true;
-    while (more) {
+    for (int round = 0; more && round < kMaxRounds; ++round) {
       more = false;
       std::sort(taken_.begin(), taken_.end());
       taken_.erase(std::unique(taken_.begin(), taken_.end()), taken_.end());
@@ -176,8 +179,8 @@ class DataFlow {
   }
 
   void Share(uint32_t a, uint32_t b) {
-    a = graph_.Shared(a);
-    b = graph_.Shared(b);
+    a = graph_.ShortenShared(a);
+    b = graph_.ShortenShared(b);
     if (a == b) return;
     if (a > b) std::swap(a, b);
     graph_.functions[b].shares = a;

@@ -57,6 +57,7 @@ absl::StatusOr<EhFrameTable> EhFrameTable::Parse(const ElfImage& image) {
   const std::span<const std::byte> room = cursor.rest();
   if (!cursor.ok() || count > room.size() / kRowBytes)
     return absl::DataLossError(".eh_frame_hdr table outside the file");
+  if (count > kMaxRows) return absl::ResourceExhaustedError(absl::StrCat(".eh_frame_hdr has ", count, " functions"));
   return EhFrameTable(image, header, room.first(count * kRowBytes));
 }
 

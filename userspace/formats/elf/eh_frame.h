@@ -26,8 +26,12 @@ struct FunctionBounds {
 // Borrows the image's bytes. Immutable; any thread.
 class EhFrameTable {
  public:
+  // Browsers have a million functions. Some who ask go through all of them, and a table may lie in a hole of a file,
+  // which takes no space on the disk.
+  static constexpr size_t kMaxRows = 4'000'000;
+
   // kNotFound: the image has no such table. kUnimplemented: not the encoding that GNU ld, gold and lld write
-  // (version 1, table of sdata4 relative to the header). kDataLoss: damaged.
+  // (version 1, table of sdata4 relative to the header). kDataLoss: damaged. kResourceExhausted: more than kMaxRows.
   static absl::StatusOr<EhFrameTable> Parse(const ElfImage& image);
 
   size_t size() const { return count_; }

@@ -15,10 +15,15 @@ namespace {
 
 // Linkers make up to some 15 segments. They make up to some 60 sections, unless those of -ffunction-sections are left
 // in. The limits keep a hostile count from costing memory: 100,000 sections are 8 MB.
-constexpr size_t kMaxLoadSegments = 256;
+constexpr size_t kMaxSegments = 65'535, kMaxLoadSegments = 256;
 constexpr size_t kMaxSections = 100'000;
+// Sections and segments may show the same notes again and again. Images have some ten before that of the build; those
+// of annobin, which come behind it, are thousands.
+constexpr size_t kMaxNotes = 4096;
 constexpr size_t kMaxNameBytes = 64 * 1024;
-constexpr size_t kMaxInterpreterBytes = 4096;
+// The end of a text is searched for, which would otherwise be a search through the whole file for each section.
+constexpr size_t kMaxSectionNameBytes = 1024, kMaxPathBytes = 4096;
+constexpr size_t kMaxDynamicEntries = 4096;
 constexpr size_t kMaxBuildIdBytes = 64;  // SHA-1 has 20, lld's sha256 form 32
 
 template <typename T>
@@ -56,18 +61,24 @@ uint64_t CountByGnuHash(std::span<const std::byte> table) {
   if (!bucket_count || !first || !bloom_count) return 0;
   const uint64_t buckets = 16 + uint64_t{*bloom_count} * 8;
   const uint64_t chains = buckets + uint64_t{*bucket_count} * 4;
-  if (chains > table.size()) return 0;
+  if (chains > table.size() || *bucket_count > ElfSymbolTable::kMaxSymbols) return 0;
   uint32_t highest = 0;
   for (uint64_t i = 0; i < *bucket_count; ++i) {
     highest = std::max(highest, LoadAt<uint32_t>(table, buckets + i * 4).value_or(0));
   }
   if (highest < *first) return *first;
-  while (true) {
+  for (size_t step = 0; step < ElfSymbolTable::kMaxSymbols; ++step, ++highest) {
     const auto hash = LoadAt<uint32_t>(table, chains + uint64_t{highest - *first} * 4);
     if (!hash) return 0;
     if ((*hash & 1) != 0) return uint64_t{highest} + 1;
-    ++highest;
   }
+  return 0;
+}
+
+// The part of a table that is looked at. All of it is there.
+ElfSymbolTable BoundedTable(std::span<const std::byte> symbols, std::span<const std::byte> strings) {
+  const size_t count = symbols.size() / sizeof(Elf64_Sym), taken = std::min(count, ElfSymbolTable::kMaxSymbols);
+  return {symbols.first(taken * sizeof(Elf64_Sym)), strings, count - taken};
 }
 
 }  // namespace
@@ -129,6 +140,7 @@ std::optional<VirtualAddress> ElfImage::entry() const {
 
 absl::Status ElfImage::ReadSegments(uint64_t offset, uint64_t count, uint64_t entry_bytes) {
   if (count == 0) return absl::DataLossError("ELF file without program headers");
+  if (count > kMaxSegments) return absl::DataLossError("ELF file with more program headers than a linker writes");
   if (entry_bytes != sizeof(Elf64_Phdr)) return absl::DataLossError("ELF file with program headers of a wrong size");
   if (!SliceAt(bytes_, offset, count * entry_bytes)) {  // count has at most 32 bits: no overflow
     return absl::DataLossError("ELF file that ends before its program headers do");
@@ -137,12 +149,12 @@ absl::Status ElfImage::ReadSegments(uint64_t offset, uint64_t count, uint64_t en
     const Elf64_Phdr header = *ReadStruct<Elf64_Phdr>(bytes_, offset + i * entry_bytes);
     if (header.p_type == PT_GNU_EH_FRAME) eh_frame_header_ = VirtualAddress{header.p_vaddr};
     if (header.p_type == PT_DYNAMIC) dynamic_ = VirtualAddress{header.p_vaddr};
-    if (header.p_type == PT_NOTE && build_id_.empty()) {
+    if (header.p_type == PT_NOTE) {
       if (const auto part = SliceAt(bytes_, header.p_offset, header.p_filesz)) ReadBuildId(*part, header.p_align);
     }
     if (header.p_type == PT_INTERP) {
       if (const auto part = SliceAt(bytes_, header.p_offset, header.p_filesz)) {
-        interpreter_ = TextAt(*part, 0, kMaxInterpreterBytes).value_or(absl::string_view());
+        interpreter_ = TextAt(*part, 0, kMaxPathBytes).value_or(absl::string_view());
       }
     }
     if (header.p_type != PT_LOAD) continue;
@@ -176,7 +188,7 @@ void ElfImage::ReadSections(uint64_t offset, uint64_t count, uint64_t entry_byte
   for (uint64_t i = 1; i < count; ++i) {
     const Elf64_Shdr header = *ReadStruct<Elf64_Shdr>(bytes_, offset + i * entry_bytes);
     ElfSection section;
-    section.name = TextAt(names, header.sh_name).value_or(absl::string_view());
+    section.name = TextAt(names, header.sh_name, kMaxSectionNameBytes).value_or(absl::string_view());
     section.type = header.sh_type;
     section.flags = header.sh_flags;
     section.address = {header.sh_addr};
@@ -194,7 +206,10 @@ void ElfImage::ReadSections(uint64_t offset, uint64_t count, uint64_t entry_byte
 void ElfImage::ReadBuildId(std::span<const std::byte> notes, uint64_t alignment) {
   const uint64_t step = alignment == 8 ? 8 : 4;
   uint64_t at = 0;
-  while (const auto note = ReadStruct<Elf64_Nhdr>(notes, at)) {
+  while (build_id_.empty() && notes_read_ < kMaxNotes) {
+    const auto note = ReadStruct<Elf64_Nhdr>(notes, at);
+    if (!note) return;
+    ++notes_read_;
     const uint64_t name_at = at + sizeof(Elf64_Nhdr);
     const uint64_t content_at = AlignUp(name_at + note->n_namesz, step);
     const auto name = SliceAt(notes, name_at, note->n_namesz);
@@ -203,7 +218,6 @@ void ElfImage::ReadBuildId(std::span<const std::byte> notes, uint64_t alignment)
     if (note->n_type == NT_GNU_BUILD_ID && AsText(*name) == absl::string_view("GNU\0", 4) && !content->empty() &&
         content->size() <= kMaxBuildIdBytes) {
       build_id_ = *content;
-      return;
     }
     at = AlignUp(content_at + note->n_descsz, step);
   }
@@ -257,7 +271,7 @@ std::optional<DebugLink> ElfImage::debug_link() const {
   if (section == nullptr) return std::nullopt;
   const auto content = SectionBytes(*section);
   if (!content) return std::nullopt;
-  const auto name = TextAt(*content, 0);
+  const auto name = TextAt(*content, 0, kMaxPathBytes);
   if (!name || name->empty()) return std::nullopt;
   const auto crc = LoadAt<uint32_t>(*content, AlignUp(name->size() + 1, 4));
   if (!crc) return std::nullopt;
@@ -270,7 +284,7 @@ std::optional<ElfSymbolTable> ElfImage::TableOfType(uint32_t type) const {
     if (section.link == 0 || section.link > sections_.size()) continue;
     const auto symbols = SectionBytes(section);
     const auto strings = SectionBytes(sections_[section.link - 1]);  // the null section is left out
-    if (symbols && strings) return ElfSymbolTable{*symbols, *strings};
+    if (symbols && strings) return BoundedTable(*symbols, *strings);
   }
   return std::nullopt;
 }
@@ -287,7 +301,7 @@ std::optional<ElfSymbolTable> ElfImage::DynamicTable() const {
   const auto entries = BytesFrom(*dynamic_);
   if (!entries) return std::nullopt;
   uint64_t symbols_at = 0, strings_at = 0, strings_bytes = 0, hash_at = 0, gnu_hash_at = 0;
-  for (uint64_t at = 0;; at += sizeof(Elf64_Dyn)) {
+  for (uint64_t at = 0; at < kMaxDynamicEntries * sizeof(Elf64_Dyn); at += sizeof(Elf64_Dyn)) {
     const auto entry = ReadStruct<Elf64_Dyn>(*entries, at);
     if (!entry || entry->d_tag == DT_NULL) break;
     if (entry->d_tag == DT_SYMTAB) symbols_at = entry->d_un.d_ptr;
@@ -305,7 +319,7 @@ std::optional<ElfSymbolTable> ElfImage::DynamicTable() const {
   if (const auto hash = BytesFrom({gnu_hash_at}); count == 0 && gnu_hash_at != 0 && hash) count = CountByGnuHash(*hash);
   const auto all = SliceAt(*symbols, 0, count * sizeof(Elf64_Sym));  // count has at most 33 bits: no overflow
   if (count == 0 || !all) return std::nullopt;
-  return ElfSymbolTable{*all, strings->first(strings_bytes)};
+  return BoundedTable(*all, strings->first(strings_bytes));
 }
 
 std::string BuildIdText(std::span<const std::byte> build_id) { return absl::BytesToHexString(AsText(build_id)); }

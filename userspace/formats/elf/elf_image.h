@@ -51,8 +51,13 @@ struct ElfSymbol {
 };
 
 struct ElfSymbolTable {
+  // The largest programs known (browsers with .symtab) have some two million. A table may lie in a hole of a file: it
+  // takes no space on the disk, and its pages become memory when they are read. 96 MB of a table are.
+  static constexpr size_t kMaxSymbols = 4'000'000;
+
   std::span<const std::byte> symbols;
   std::span<const std::byte> strings;
+  size_t left_out = 0;  // symbols behind the first kMaxSymbols
 
   size_t size() const;
   ElfSymbol At(size_t index) const;  // precondition: index < size()
@@ -115,6 +120,7 @@ class ElfImage {
   std::vector<LoadSegment> segments_;
   std::vector<ElfSection> sections_;
   size_t ignored_headers_ = 0;
+  size_t notes_read_ = 0;
   std::span<const std::byte> build_id_;
   std::optional<VirtualAddress> eh_frame_header_;
   std::optional<VirtualAddress> dynamic_;

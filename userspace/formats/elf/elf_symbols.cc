@@ -69,6 +69,7 @@ class ElfSymbolsBuilder {
 
   void Collect(const ElfSymbolTable& table, uint32_t table_bit) {
     index_.tables_[table_bit != 0 ? 1 : 0] = table;
+    index_.symbols_not_read_ += table.left_out;
     const size_t count = table.size();
     for (size_t i = 0; i < count; ++i) {
       const ElfSymbol symbol = table.At(i);

@@ -52,6 +52,8 @@ class ElfSymbols {
   size_t memory_bytes() const { return ranges_.capacity() * sizeof(Range); }
   // Functions left out: more than 4 GiB above the image's start or below it (damage), or more than kMaxFunctions.
   size_t ignored_symbols() const { return ignored_symbols_; }
+  // Symbols of any kind that the tables have beyond ElfSymbolTable::kMaxSymbols.
+  size_t symbols_not_read() const { return symbols_not_read_; }
 
   // The largest programs known (browsers with .symtab) have a little over a million. Bounds what a hostile table costs:
   // 64 MB while building.
@@ -69,6 +71,7 @@ class ElfSymbols {
   std::array<ElfSymbolTable, 2> tables_;  // .symtab, .dynsym
   std::vector<Range> ranges_;
   size_t ignored_symbols_ = 0;
+  size_t symbols_not_read_ = 0;
 };
 
 }  // namespace clrsampler

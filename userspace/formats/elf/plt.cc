@@ -10,8 +10,10 @@
 namespace clrsampler {
 namespace {
 
-// A look-up ends after this many. libLLVM-14 has 355,000, and a hostile image could name one huge table many times.
-constexpr size_t kMaxRelocations = 2'000'000;
+// No more are read. libLLVM-14 has 355,000, and a hostile image could name one huge table many times.
+constexpr size_t kMaxRowsRead = 2'000'000;
+// So many of them are kept: 4 MB.
+constexpr size_t kMaxRowsKept = 1 << 18;
 
 // "jmp *slot(%rip)" is ff 25 and a displacement from the next instruction. It may follow endbr64 or a bnd prefix.
 std::optional<VirtualAddress> SlotOfX64(std::span<const std::byte> stub, VirtualAddress start) {
@@ -36,29 +38,44 @@ std::optional<VirtualAddress> SlotOfArm64(std::span<const std::byte> stub, Virtu
   return std::nullopt;
 }
 
-absl::string_view SymbolOfSlot(const ElfImage& image, VirtualAddress slot) {
-  const std::optional<ElfSymbolTable> symbols = image.dynsym();
-  if (!symbols) return {};
-  size_t budget = kMaxRelocations;
+// Whether the loader writes the address of a symbol, as a stub jumps to it.
+bool IsOfSlot(uint32_t type, ElfMachine machine) {
+  if (machine == ElfMachine::kX64) return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+  return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+}
+
+}  // namespace
+
+std::vector<PltStubs::Slot> PltStubs::SlotsOf(const ElfImage& image) {
+  std::vector<Slot> slots;
+  size_t budget = kMaxRowsRead;
   const std::span<const ElfSection> sections = image.sections();
   for (auto section = sections.rbegin(); section != sections.rend(); ++section) {  // .rela.plt stands behind .rela.dyn
     if (section->type != SHT_RELA || section->entry_bytes != sizeof(Elf64_Rela)) continue;
     const auto rows = image.SectionBytes(*section);
     if (!rows) continue;
-    for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= rows->size(); at += sizeof(Elf64_Rela)) {
-      if (budget-- == 0) return {};
-      if (LoadAt<uint64_t>(*rows, at) != slot.value) continue;
-      const uint64_t symbol = *LoadAt<uint64_t>(*rows, at + 8) >> 32;
-      if (symbol == 0 || symbol >= symbols->size()) return {};
-      return symbols->Name(symbols->At(symbol).name);
+    for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= rows->size() && budget > 0; at += sizeof(Elf64_Rela), --budget) {
+      const uint64_t info = *LoadAt<uint64_t>(*rows, at + 8);
+      if (!IsOfSlot(static_cast<uint32_t>(info), image.machine()) || slots.size() >= kMaxRowsKept) continue;
+      slots.push_back({*LoadAt<uint64_t>(*rows, at), static_cast<uint32_t>(info >> 32)});
     }
   }
-  return {};
+  std::stable_sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.address < b.address; });
+  slots.shrink_to_fit();
+  return slots;
 }
 
-}  // namespace
+absl::string_view PltStubs::SymbolOf(const ElfImage& image, VirtualAddress slot) {
+  if (!slots_) slots_ = SlotsOf(image);
+  const auto found = std::lower_bound(slots_->begin(), slots_->end(), slot.value,
+                                      [](const Slot& one, uint64_t address) { return one.address < address; });
+  const std::optional<ElfSymbolTable> symbols = image.dynsym();
+  if (found == slots_->end() || found->address != slot.value || !symbols) return {};
+  if (found->symbol == 0 || found->symbol >= symbols->size()) return {};
+  return symbols->Name(symbols->At(found->symbol).name);
+}
 
-std::optional<PltStub> FindPltStub(const ElfImage& image, VirtualAddress address) {
+std::optional<PltStub> PltStubs::Find(const ElfImage& image, VirtualAddress address) {
   const ElfSection* section = image.FindSectionAt(address);
   if (section == nullptr || (section->flags & SHF_EXECINSTR) == 0) return std::nullopt;
   if (!absl::StartsWith(section->name, ".plt") && section->name != ".iplt") return std::nullopt;
@@ -80,7 +97,7 @@ std::optional<PltStub> FindPltStub(const ElfImage& image, VirtualAddress address
   if (!bytes) return stub;
   const auto code = bytes->first(std::min<uint64_t>(stub_bytes, bytes->size()));
   const std::optional<VirtualAddress> slot = is_x64 ? SlotOfX64(code, stub.start) : SlotOfArm64(code, stub.start);
-  if (slot) stub.target = SymbolOfSlot(image, *slot);
+  if (slot) stub.target = SymbolOf(image, *slot);
   return stub;
 }
 

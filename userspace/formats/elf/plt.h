@@ -2,7 +2,10 @@
 #ifndef CLRSAMPLER_FORMATS_ELF_PLT_H_
 #define CLRSAMPLER_FORMATS_ELF_PLT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "formats/elf/elf_image.h"
@@ -15,9 +18,26 @@ struct PltStub {
   absl::string_view target;   // symbol name; empty: the stub does not decode or its slot has no symbol (IRELATIVE)
 };
 
-// nullopt: the address is in no such section. Decodes the stub to find its GOT slot and then the relocation of that
-// slot, so it does not depend on the order in which a linker writes them. Linear in the number of relocations.
-std::optional<PltStub> FindPltStub(const ElfImage& image, VirtualAddress address);
+// The stubs of one image.
+class PltStubs {
+ public:
+  // nullopt: the address is in no such section. Decodes the stub to find its GOT slot and then the relocation of that
+  // slot, so it does not depend on the order in which a linker writes them. The first call that needs the relocations
+  // reads all of them; `image` is the same each time.
+  std::optional<PltStub> Find(const ElfImage& image, VirtualAddress address);
+
+  size_t memory_bytes() const { return slots_ ? slots_->capacity() * sizeof(Slot) : 0; }
+
+ private:
+  struct Slot {
+    uint64_t address = 0;
+    uint32_t symbol = 0;  // number in .dynsym
+  };
+  static std::vector<Slot> SlotsOf(const ElfImage& image);
+  absl::string_view SymbolOf(const ElfImage& image, VirtualAddress slot);
+
+  std::optional<std::vector<Slot>> slots_;  // by address; nullopt: not read yet
+};
 
 }  // namespace clrsampler
 

@@ -1,23 +1,49 @@
 #include "formats/elf/return_analysis.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace clrsampler {
 namespace {
 
+// The functions that continue in others. Facts go from a function to those that continue in it, along each edge once:
+// functions can form a chain as long as the code.
+template <typename Place>
+class Edges {
+ public:
+  void Add(Place from, Place to) { edges_.emplace_back(to, from); }
+  void Sort() { std::sort(edges_.begin(), edges_.end()); }
+
+  template <typename Reach>
+  void ForEachInto(Place to, const Reach& reach) const {
+    for (auto edge = std::lower_bound(edges_.begin(), edges_.end(), std::pair<Place, Place>(to, 0));
+         edge != edges_.end() && edge->first == to; ++edge) {
+      reach(edge->second);
+    }
+  }
+
+ private:
+  std::vector<std::pair<Place, Place>> edges_;
+};
+
 void FindReturning(const ControlFlowGraph& graph, absl::flat_hash_set<CodeIndex>& returning) {
   returning.clear();
-  for (bool more = true; more;) {
-    more = false;
-    for (const FlowFunction& function : graph.functions) {
-      if (function.refused || returning.contains(function.start)) continue;
-      const bool goes_on = std::any_of(function.continues_in.begin(), function.continues_in.end(),
-                                       [&](CodeIndex next) { return returning.contains(next); });
-      if (!function.has_return && !goes_on) continue;
-      returning.insert(function.start);
-      more = true;
-    }
+  Edges<CodeIndex> edges;
+  std::vector<CodeIndex> left;
+  const auto reach = [&](CodeIndex start) {
+    if (returning.insert(start).second) left.push_back(start);
+  };
+  for (const FlowFunction& function : graph.functions) {
+    if (function.refused) continue;
+    for (const CodeIndex next : function.continues_in) edges.Add(function.start, next);
+    if (function.has_return) reach(function.start);
+  }
+  edges.Sort();
+  while (!left.empty()) {
+    const CodeIndex start = left.back();
+    left.pop_back();
+    edges.ForEachInto(start, reach);
   }
 }
 
@@ -25,20 +51,23 @@ void FindReturning(const ControlFlowGraph& graph, absl::flat_hash_set<CodeIndex>
 std::vector<bool> MayReturn(const ControlFlowGraph& graph) {
   const auto& functions = graph.functions;
   std::vector<bool> returns(functions.size());
+  Edges<uint32_t> edges;
+  std::vector<uint32_t> left;
+  const auto reach = [&](uint32_t whole) {
+    if (returns[whole]) return;
+    returns[whole] = true;
+    left.push_back(whole);
+  };
   for (size_t i = 0; i < functions.size(); ++i) {
-    if (functions[i].returns || functions[i].refused) returns[graph.Shared(static_cast<uint32_t>(i))] = true;
+    const uint32_t whole = graph.Shared(static_cast<uint32_t>(i));
+    for (const CodeIndex next : functions[i].continues_in) edges.Add(whole, graph.Shared(graph.function_at[next]));
+    if (functions[i].returns || functions[i].refused) reach(whole);
   }
-  for (bool more = true; more;) {
-    more = false;
-    for (size_t i = 0; i < functions.size(); ++i) {
-      const uint32_t whole = graph.Shared(static_cast<uint32_t>(i));
-      if (returns[whole]) continue;
-      for (const CodeIndex next : functions[i].continues_in) {
-        if (!returns[graph.Shared(graph.function_at[next])]) continue;
-        returns[whole] = more = true;
-        break;
-      }
-    }
+  edges.Sort();
+  while (!left.empty()) {
+    const uint32_t whole = left.back();
+    left.pop_back();
+    edges.ForEachInto(whole, reach);
   }
   return returns;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "formats/names/tier.h"
 #include "formats/names/type_text.h"
 
 namespace clrsampler {
@@ -165,18 +166,19 @@ void ParseOwner(absl::string_view owner, Escapes escapes, MethodName& name) {
 std::string TakeTier(absl::string_view& text) {
   const size_t at = text.rfind(")[");
   if (at == kNpos) return "";
-  absl::string_view tier = text.substr(at + 2);
-  const bool closed = absl::ConsumeSuffix(&tier, "]");
+  absl::string_view word = text.substr(at + 2);
+  const bool closed = absl::ConsumeSuffix(&word, "]");
   const bool is_word =
-      std::all_of(tier.begin(), tier.end(), [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-'; });
+      std::all_of(word.begin(), word.end(), [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-'; });
   if (!is_word) return "";
   text = text.substr(0, at + 1);
-  constexpr std::array<absl::string_view, 10> kTiers = {"Unknown",     "MinOptJitted",     "Optimized",
-                                                        "QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
-                                                        "PreJIT",      "InstrumentedTier", "InstrumentedTierOptimized",
-                                                        "PreJit-cold"};
-  const bool known = std::find(kTiers.begin(), kTiers.end(), tier) != kTiers.end();
-  return closed || known ? Owned(tier) : "";
+  constexpr std::array<absl::string_view, 10> kTiers = {
+      tier::kUnknown,        tier::kMinOptJitted,   tier::kOptimized,
+      tier::kQuickJitted,    tier::kOptimizedTier1, tier::kOptimizedTier1Osr,
+      tier::kPrecompiled,    tier::kInstrumented,   tier::kInstrumentedOptimized,
+      tier::kPrecompiledCold};
+  const bool known = std::find(kTiers.begin(), kTiers.end(), word) != kTiers.end();
+  return closed || known ? Owned(word) : "";
 }
 
 // "Owner::method(parameters)" with everything else removed. False: not of this shape.

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/names/tier.h"
 #include "formats/nettrace/payload_fields.h"
 
 namespace clrsampler {
@@ -18,15 +19,15 @@ absl::string_view WordOf(const std::array<absl::string_view, kCount>& words, uin
   return number < kCount ? words[number] : absl::string_view();
 }
 
-// As the perf map of the runtime has them.
+// By PrepareCodeConfig::JitOptimizationTier. 0 is that of runtimes which do not say it.
 constexpr std::array<absl::string_view, 8> kTiers{"",
-                                                  "MinOptJitted",
-                                                  "Optimized",
-                                                  "QuickJitted",
-                                                  "OptimizedTier1",
-                                                  "OptimizedTier1OSR",
-                                                  "InstrumentedTier",
-                                                  "InstrumentedTierOptimized"};
+                                                  tier::kMinOptJitted,
+                                                  tier::kOptimized,
+                                                  tier::kQuickJitted,
+                                                  tier::kOptimizedTier1,
+                                                  tier::kOptimizedTier1Osr,
+                                                  tier::kInstrumented,
+                                                  tier::kInstrumentedOptimized};
 constexpr std::array<absl::string_view, 3> kCollectionTypes{"blocking", "background", "foreground"};
 constexpr std::array<absl::string_view, 3> kHeaps{"small", "large", "pinned"};
 

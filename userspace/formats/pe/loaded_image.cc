@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
+#include "formats/pe/r2r_image.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -60,6 +61,11 @@ class Copier {
     const R2rCoreHeader& core = pe.r2r()->core;
     for (const R2rSectionType type : kWanted) {
       if (const R2rSection* section = core.Find(type)) RETURN_IF_ERROR(Copy(section->range));
+    }
+    // Only this table tells the stubs that resume async methods from funclets.
+    if (const R2rSection* infos = core.Find(R2rSectionType::kDebugInfo);
+        infos != nullptr && pe.r2r()->major >= kRuntimeAsyncR2rMajor) {
+      RETURN_IF_ERROR(Copy(infos->range));
     }
     if (pe.metadata()) RETURN_IF_ERROR(Copy(*pe.metadata()));
     RETURN_IF_ERROR(Components(pe, core));

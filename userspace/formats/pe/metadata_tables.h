@@ -60,6 +60,8 @@ struct FieldRows {
   uint32_t first = 0, count = 0;
 };
 
+constexpr uint16_t kMethodImplNoOptimization = 0x40;
+constexpr uint16_t kMethodImplAggressiveOptimization = 0x200;
 constexpr uint16_t kMethodImplAsync = 0x2000;  // the runtime compiles it as async (runtime async)
 
 class MetadataTables {

@@ -116,10 +116,11 @@ absl::StatusOr<std::optional<uint64_t>> FindInNativeArray(std::span<const std::b
   return FindElement(section, header, index);
 }
 
-absl::Status ForEachInNativeArray(std::span<const std::byte> section,
+absl::Status ForEachInNativeArray(std::span<const std::byte> section, uint32_t indexes,
                                   absl::FunctionRef<absl::Status(uint32_t index, uint64_t offset)> visit) {
   ASSIGN_OR_RETURN(const ArrayHeader header, ReadArrayHeader(section));
-  for (uint32_t index = 0; index < header.length; ++index) {
+  const uint32_t end = std::min(header.length, indexes);
+  for (uint32_t index = 0; index < end; ++index) {
     ASSIGN_OR_RETURN(const std::optional<uint64_t> element, FindElement(section, header, index));
     if (element.has_value()) RETURN_IF_ERROR(visit(index, *element));
   }

@@ -38,8 +38,9 @@ absl::StatusOr<uint32_t> NativeArrayLength(std::span<const std::byte> section);
 // The offset of the element of one index; nullopt: it has none.
 absl::StatusOr<std::optional<uint64_t>> FindInNativeArray(std::span<const std::byte> section, uint32_t index);
 
-// Calls `visit(index, offset of the element)` in order of the indexes. An error of `visit` ends it and is returned.
-absl::Status ForEachInNativeArray(std::span<const std::byte> section,
+// Calls `visit(index, offset of the element)` for the elements of the first `indexes`, in order. An error of `visit`
+// ends it and is returned. A section of 64 MB can claim 2^30 indexes without an element, and each takes time.
+absl::Status ForEachInNativeArray(std::span<const std::byte> section, uint32_t indexes,
                                   absl::FunctionRef<absl::Status(uint32_t index, uint64_t offset)> visit);
 
 // Calls `visit(offset of the payload)` for every entry. An error of `visit` ends it and is returned.

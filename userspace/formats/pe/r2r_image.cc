@@ -20,6 +20,11 @@ constexpr uint32_t kOwnerBack = 2u << 30;       // distance back to the function
 constexpr uint32_t kOwnerNobody = UINT32_MAX;
 constexpr uint32_t kOwnerValue = ~kOwnerTag;
 
+// In all components, and those without code count too. Metadata has as many methods at most, a composite framework
+// 250,000.
+constexpr uint64_t kMaxMethods = 1 << 24;
+static_assert(kMaxMethods <= kOwnerValue);
+
 absl::Status Damaged(absl::string_view what) { return absl::DataLossError(absl::StrCat("R2R tables: ", what)); }
 
 }  // namespace
@@ -118,10 +123,10 @@ absl::Status R2rImage::ReadMethods(std::span<const std::byte> section, uint32_t 
   ASSIGN_OR_RETURN(const uint32_t length, NativeArrayLength(section));
   if (rows && length > *rows) return Damaged("more methods with code than methods");
   const uint64_t first = components_.empty() ? 0 : method_count_;
-  if (first + length > kOwnerValue) return Damaged("too many methods");
+  if (first + length > kMaxMethods) return Damaged("too many methods");
   components_.push_back({static_cast<uint32_t>(first), module});
   method_count_ += length;
-  return ForEachInNativeArray(section, [&](uint32_t index, uint64_t offset) -> absl::Status {
+  return ForEachInNativeArray(section, length, [&](uint32_t index, uint64_t offset) -> absl::Status {
     const std::optional<uint32_t> function = ReadEntryPoint(section, offset);
     if (!function) return Damaged("section 103 is cut off");
     return Claim(*function, kOwnerMethodDef | (static_cast<uint32_t>(first) + index));
@@ -196,8 +201,8 @@ absl::Status R2rImage::FindResumptionStubs() {
   const std::optional<std::span<const std::byte>> section = SectionBytes(R2rSectionType::kDebugInfo);
   if (!section) return Damaged("section 105 lies outside the file");
   if (section->empty()) return absl::OkStatus();
-  return ForEachInNativeArray(*section, [&](uint32_t index, uint64_t) {
-    if (index < function_count_ && owners_[index] == kOwnerNobody) resumption_stubs_.push_back(index);
+  return ForEachInNativeArray(*section, function_count_, [&](uint32_t index, uint64_t) {
+    if (owners_[index] == kOwnerNobody) resumption_stubs_.push_back(index);
     return absl::OkStatus();
   });
 }

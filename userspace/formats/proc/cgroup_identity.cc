@@ -94,6 +94,9 @@ std::optional<std::pair<ContainerRuntime, std::string>> NamedByUnit(absl::string
   }
   std::string text = WithoutEscapes(name);
   if (!IsName(text)) return std::nullopt;
+  // libvirt's virtual machines and containers have scopes of that form too, "machine-qemu\x2d3\x2dweb.scope".
+  const bool is_scope = runtime == ContainerRuntime::kNspawn && absl::StartsWith(component, "machine-");
+  if (is_scope && (absl::StartsWith(text, "qemu-") || absl::StartsWith(text, "lxc-"))) return std::nullopt;
   return std::make_pair(runtime, std::move(text));
 }
 

@@ -21,7 +21,8 @@ struct CpuTicks {
   uint64_t soft_irq = 0;
   uint64_t steal = 0;
 
-  uint64_t busy() const { return user + nice + system + irq + soft_irq; }
+  // Tasks ran. Interrupts are no task's: on an idle CPU they leave nothing that could be sampled.
+  uint64_t busy() const { return user + nice + system; }
   friend bool operator==(const CpuTicks&, const CpuTicks&) = default;
 };
 

@@ -1,246 +1,18 @@
 #include "formats/profile/profile_json_reader.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "formats/profile/json_tables.h"
-#include "formats/profile/json_tree_builder.h"
+#include "formats/profile/profile_json_events.h"
 #include "formats/profile/profile_json_tables.h"
 #include "status/status.h"
 
 namespace clrsampler {
 namespace {
-
-constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxRows = std::max(kReadLimits.samples, kReadLimits.nodes);  // of a table
-// The account of a host has some ten values for each process, in objects of a few dozen keys.
-constexpr JsonTreeBuilder::Limits kAccountLimits = {.values = 1'000'000, .keys = 256, .key_bytes = 128};
-
-absl::Status NotOurs(absl::string_view why) {
-  return WithHint(absl::DataLossError(absl::StrCat("not a profile of clrsampler: ", why)),
-                  "was the file written to its end, and copied as a whole?");
-}
-
-// Takes the parser's events (nlohmann's SAX interface) and fills the tables.
-//
-//   depth 1: {"frames": depth 2: {"name": depth 3: [...]}, "strings": depth 2: [...]}
-class TableEvents {
- public:
-  TableEvents(FileTables& tables, ProfileModelBuilder& builder) : tables_(tables), builder_(builder) {}
-
-  absl::Status status() const { return status_; }
-
-  bool null() { return number_null(); }
-  bool boolean(bool value) {
-    if (account_.open()) return AddToAccount(value);
-    if (depth_ == 2 && section_ == "meta" && key_ == "whole_host") tables_.meta.whole_host = value;
-    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no number"));
-  }
-  bool number_integer(int64_t value) {
-    if (account_.open()) return AddToAccount(value);
-    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("a negative number"));
-  }
-  bool number_float(double value, const std::string&) {
-    if (account_.open()) return AddToAccount(value);
-    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no whole number"));
-  }
-  bool number_unsigned(uint64_t value) {
-    if ((narrow_ != nullptr && narrow_->size() >= kMaxRows) || (wide_ != nullptr && wide_->size() >= kMaxRows)) {
-      return Fail(Place(absl::StrCat("more than ", kMaxRows, " entries")));
-    }
-    if (narrow_ != nullptr) {
-      if (value > std::numeric_limits<uint32_t>::max()) return Fail(Place(absl::StrCat(value, " is too large")));
-      narrow_->push_back(static_cast<uint32_t>(value));
-      return true;
-    }
-    if (wide_ != nullptr) {
-      wide_->push_back(value);
-      return true;
-    }
-    if (account_.open()) return AddToAccount(value);
-    if (depth_ == 1 && section_ == "version") tables_.version = value;
-    if (depth_ == 2 && section_ == "meta") {
-      if (key_ == "period_ns") tables_.meta.period_ns = value;
-      if (key_ == "start_unix_ns") tables_.meta.start_unix_ns = value;
-      if (key_ == "start_monotonic_ns") tables_.meta.start_monotonic_ns = value;
-      if (key_ == "duration_ns") tables_.meta.duration_ns = value;
-    }
-    return true;
-  }
-  bool string(std::string& value) {
-    if (account_.open()) return AddToAccount(value);
-    if (narrow_ != nullptr || wide_ != nullptr) return Fail(Place("no number"));
-    if (depth_ == 1 && section_ == "format") tables_.format = value;
-    if (depth_ == 2 && in_list_) return AddToList(value);
-    if (depth_ == 3 && section_ == "sources" && key_ == "text") return AddSourceText(value);
-    if (depth_ == 3 && section_ == "code" && key_ == "bytes") return AddCodeBytes(value);
-    if (depth_ == 2 && section_ == "meta") return SetMeta(value);
-    return true;
-  }
-  bool binary(nlohmann::json::binary_t&) { return true; }
-
-  bool start_object(size_t) {
-    if (!Enter()) return false;
-    if (account_.open() || (depth_ == 3 && section_ == "meta" && key_ == "account")) {
-      return OpenInAccount(nlohmann::ordered_json::object());
-    }
-    return true;
-  }
-  bool key(std::string& key) {
-    if (account_.open()) {
-      account_.Key(key);
-      return true;
-    }
-    if (depth_ == 1) section_ = key;
-    if (depth_ == 2) key_ = key;
-    return true;
-  }
-  bool end_object() { return Leave(); }
-  bool start_array(size_t) {
-    if (narrow_ != nullptr || wide_ != nullptr) return Fail(Place("no number"));
-    if (!Enter()) return false;
-    if (account_.open()) return OpenInAccount(nlohmann::ordered_json::array());
-    if (depth_ == 2) {
-      in_list_ = true;
-    } else if (depth_ == 3 && !in_list_) {
-      OpenColumn();
-    }
-    return true;
-  }
-  bool end_array() {
-    narrow_ = nullptr;
-    wide_ = nullptr;
-    if (depth_ == 2) in_list_ = false;
-    return Leave();
-  }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) {
-    return Fail(absl::StrCat("the JSON text is damaged at byte ", position));
-  }
-
- private:
-  bool Fail(absl::string_view why) {
-    status_ = NotOurs(why);
-    return false;
-  }
-  std::string Place(absl::string_view what) const { return absl::StrCat(what, " in ", section_, ".", key_); }
-
-  bool Enter() { return ++depth_ <= kMaxDepth || Fail(absl::StrCat("values are nested ", depth_, " deep")); }
-  bool Leave() {
-    if (account_.open()) account_.Close();
-    --depth_;
-    if (depth_ == 2 && !account_.open() && section_ == "meta" && key_ == "account" && account_.value().is_object()) {
-      // As --stats writes it.
-      tables_.meta.account_json =
-          account_.value().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    }
-    return true;
-  }
-
-  bool number_null() {
-    if (account_.open()) return AddToAccount(nullptr);
-    if (wide_ == &tables_.time_ns) {
-      if (wide_->size() >= kMaxRows) return Fail(Place(absl::StrCat("more than ", kMaxRows, " entries")));
-      wide_->push_back(kNoTime);
-      return true;
-    }
-    return narrow_ == nullptr && wide_ == nullptr ? true : Fail(Place("no number"));
-  }
-
-  bool AddToAccount(nlohmann::ordered_json value) {
-    account_.Add(std::move(value));
-    return AccountFits();
-  }
-  bool OpenInAccount(nlohmann::ordered_json container) {
-    account_.Open(std::move(container));
-    return AccountFits();
-  }
-  bool AccountFits() { return !account_.full() || Fail("its account is larger than that of any run"); }
-
-  bool AddToList(const std::string& text) {
-    if (section_ == "strings") {
-      if (tables_.strings.size() >= kMaxRows) return Fail("it has too many strings");
-      tables_.strings.push_back(builder_.String(text));
-      return builder_.ok();
-    }
-    // No more words than a table of this version could have.
-    if (section_ == "frame_kinds" && tables_.frame_kinds.size() < 256) tables_.frame_kinds.push_back(text);
-    if (section_ == "event_kinds" && tables_.event_kinds.size() < 256) tables_.event_kinds.push_back(text);
-    if (section_ == "line_kinds" && tables_.line_kinds.size() < 256) tables_.line_kinds.push_back(text);
-    if (section_ == "code_machines" && tables_.code_machines.size() < 256) tables_.code_machines.push_back(text);
-    if (section_ == "sample_states" && tables_.sample_states.size() < 256) tables_.sample_states.push_back(text);
-    return true;
-  }
-
-  bool AddSourceText(std::string& text) {
-    if (text.size() > kMaxSourceTextBytes || text.size() > kMaxSourceTextsBytes - source_bytes_) {
-      return Fail(Place("more than 4 MiB of one text, or 64 MiB of all"));
-    }
-    if (tables_.texts.size() >= kReadLimits.frames) return Fail(Place("too many entries"));
-    source_bytes_ += text.size();
-    tables_.texts.push_back(std::move(text));
-    return true;
-  }
-
-  bool AddCodeBytes(absl::string_view text) {
-    std::string bytes;
-    if (text.size() > 4 * (kMaxCodeBodyBytes / 3 + 1) || !absl::Base64Unescape(text, &bytes)) {
-      return Fail(Place("no base64 of at most 1 MiB"));
-    }
-    if (bytes.size() > kMaxCodeBodiesBytes - code_bytes_) return Fail(Place("more than 64 MiB"));
-    if (tables_.code_bytes.size() >= kReadLimits.frames) return Fail(Place("too many entries"));
-    code_bytes_ += bytes.size();
-    tables_.code_bytes.push_back(std::move(bytes));
-    return true;
-  }
-
-  bool SetMeta(const std::string& text) {
-    if (text.size() > kMaxModelStringBytes) return Fail(Place("more than 1 MiB"));
-    if (key_ == "host") tables_.meta.host = text;
-    if (key_ == "command") tables_.meta.command = text;
-    if (key_ == "creator") tables_.meta.creator = text;
-    if (key_ == "view") {
-      const std::optional<ProfileView> view = ProfileViewOf(text);
-      if (!view) return Fail("its view is of a kind that this version does not know");
-      tables_.meta.view = *view;
-    }
-    if (key_ == "unit") {
-      const std::optional<WeightUnit> unit = WeightUnitOf(text);
-      if (!unit) return Fail("its weights have a unit that this version does not know");
-      tables_.meta.unit = *unit;
-    }
-    return true;
-  }
-
-  void OpenColumn() {
-    for (const WideColumn& column : kWideColumns) {
-      if (column.section == section_ && column.name == key_) wide_ = &(tables_.*column.values);
-    }
-    if (section_ == "meta" && key_ == "pids") narrow_ = &tables_.meta.pids;
-    for (const NarrowColumn& column : kNarrowColumns) {
-      if (column.section == section_ && column.name == key_) narrow_ = &(tables_.*column.values);
-    }
-  }
-
-  FileTables& tables_;
-  ProfileModelBuilder& builder_;
-  absl::Status status_;
-  size_t depth_ = 0;
-  std::string section_;  // key at depth 1
-  std::string key_;      // at depth 2
-  bool in_list_ = false;
-  size_t source_bytes_ = 0;                  // of all texts of files
-  size_t code_bytes_ = 0;                    // of all bodies
-  std::vector<uint32_t>* narrow_ = nullptr;  // the column that is being read
-  std::vector<uint64_t>* wide_ = nullptr;
-  JsonTreeBuilder account_{kAccountLimits};
-};
 
 // Tables of a file -> the model, each index checked.
 class ModelMaker {
@@ -255,9 +27,12 @@ class ModelMaker {
       RETURN_IF_ERROR(CheckSize(column.section, column.name, (tables_.*column.values).size()));
     }
     if (!tables_.texts.empty() && tables_.texts.size() != tables_.file.size()) {
-      return NotOurs(absl::StrCat("sources.text has ", tables_.texts.size(), " entries and not ", tables_.file.size()));
+      return NotOurProfile(
+          absl::StrCat("sources.text has ", tables_.texts.size(), " entries and not ", tables_.file.size()));
     }
     builder_.meta() = std::move(tables_.meta);
+    RETURN_IF_ERROR(SetRecorded());
+    RETURN_IF_ERROR(MakeLinks());
     RETURN_IF_ERROR(MakeFrames());
     RETURN_IF_ERROR(MakeSources());
     RETURN_IF_ERROR(MakeNodes());
@@ -269,7 +44,7 @@ class ModelMaker {
 
  private:
   static absl::Status Outside(absl::string_view what, uint64_t index) {
-    return NotOurs(absl::StrCat(what, " ", index, " is in none of its tables"));
+    return NotOurProfile(absl::StrCat(what, " ", index, " is in none of its tables"));
   }
 
   // Columns have an entry for each row of their table, or are left out.
@@ -277,7 +52,7 @@ class ModelMaker {
     const size_t rows = RowsOf(tables_, section);
     const bool needed = name == "frame" || name == "thread";
     if (size == rows || (size == 0 && !needed)) return absl::OkStatus();
-    return NotOurs(absl::StrCat(section, ".", name, " has ", size, " entries and not ", rows));
+    return NotOurProfile(absl::StrCat(section, ".", name, " has ", size, " entries and not ", rows));
   }
 
   static uint32_t ValueOr0(const std::vector<uint32_t>& column, size_t row) { return column.empty() ? 0 : column[row]; }
@@ -287,6 +62,24 @@ class ModelMaker {
     if (column.empty()) return absl::OkStatus();
     if (column[row] >= tables_.strings.size()) return Outside("string", column[row]);
     out = tables_.strings[column[row]];
+    return absl::OkStatus();
+  }
+
+  absl::Status SetRecorded() {
+    const std::vector<uint64_t>& times = tables_.recorded_ns;
+    if (times.size() % 2 != 0) return NotOurProfile("meta.recorded_ns has a beginning without an end");
+    std::vector<TimeStretch> recorded;
+    for (size_t i = 0; i < times.size(); i += 2) recorded.push_back({times[i], times[i + 1]});
+    builder_.meta().SetRecorded(std::move(recorded));
+    return absl::OkStatus();
+  }
+
+  // Row 0 of the table is none.
+  absl::Status MakeLinks() {
+    if (tables_.trace_rows != tables_.span_rows) {
+      return NotOurProfile(absl::StrCat("links has ", tables_.trace_rows, " traces and ", tables_.span_rows, " spans"));
+    }
+    for (const TraceLink& link : tables_.links) links_.push_back(builder_.Link(link));
     return absl::OkStatus();
   }
 
@@ -338,7 +131,7 @@ class ModelMaker {
     nodes_.assign(1, kRootNode);
     nodes_.reserve(tables_.parent.size());
     for (size_t i = 1; i < tables_.parent.size(); ++i) {
-      if (tables_.parent[i] >= i) return NotOurs(absl::StrCat("node ", i, " comes before its parent"));
+      if (tables_.parent[i] >= i) return NotOurProfile(absl::StrCat("node ", i, " comes before its parent"));
       if (tables_.frame[i] >= frames_.size()) return Outside("frame", tables_.frame[i]);
       nodes_.push_back(builder_.Node(nodes_[tables_.parent[i]], frames_[tables_.frame[i]]));
       if (!builder_.ok()) return absl::OkStatus();  // Build says why
@@ -377,7 +170,7 @@ class ModelMaker {
     const uint32_t machine = ValueOr0(tables_.code_machine, i);
     if (machine >= tables_.code_machines.size()) return Outside("kind of machine", machine);
     const std::optional<CodeMachine> known = CodeMachineOf(tables_.code_machines[machine]);
-    if (!known) return NotOurs("machine code of a kind that this version does not know");
+    if (!known) return NotOurProfile("machine code of a kind that this version does not know");
     code.machine = *known;
     code.pid = ValueOr0(tables_.code_pid, i);
     if (!tables_.code_address.empty()) code.address = tables_.code_address[i];
@@ -443,6 +236,11 @@ class ModelMaker {
       } else if (!tables_.state.empty()) {
         return Outside("state", state);
       }
+      if (const uint32_t link = ValueOr0(tables_.link, i); link > 0 && link >= links_.size()) {
+        return Outside("link", link);
+      } else if (link > 0) {
+        sample.link = links_[link];
+      }
       builder_.Add(sample);
     }
     return absl::OkStatus();
@@ -453,6 +251,7 @@ class ModelMaker {
   std::vector<FrameIndex> frames_;  // the model's, by the file's
   std::vector<NodeIndex> nodes_;
   std::vector<ThreadIndex> threads_;
+  std::vector<LinkIndex> links_;
   size_t next_line_ = 0, next_self_ = 0;  // rows of code_lines and code_self
 };
 
@@ -461,9 +260,9 @@ class ModelMaker {
 absl::StatusOr<ProfileModel> ReadProfileJson(absl::string_view text) {
   FileTables tables;
   ProfileModelBuilder builder(kReadLimits);
-  TableEvents events(tables, builder);
-  RETURN_IF_ERROR(ParseTables(text, events, builder, NotOurs("the JSON text is damaged")));
-  if (tables.format != kProfileJsonFormat) return NotOurs(absl::StrCat("\"format\" is not ", kProfileJsonFormat));
+  ProfileJsonEvents events(tables, builder);
+  RETURN_IF_ERROR(ParseTables(text, events, builder, NotOurProfile("the JSON text is damaged")));
+  if (tables.format != kProfileJsonFormat) return NotOurProfile(absl::StrCat("\"format\" is not ", kProfileJsonFormat));
   if (tables.version != kProfileJsonVersion) {
     return WithHint(absl::UnimplementedError(absl::StrCat("a profile in version ", tables.version, " of the format")),
                     absl::StrCat("this version of clrsampler reads version ", kProfileJsonVersion));

@@ -17,6 +17,7 @@ struct FileTables {
   std::string format;
   uint64_t version = 0;
   ProfileMeta meta;
+  std::vector<uint64_t> recorded_ns;
   std::vector<std::string> frame_kinds, sample_states, line_kinds, event_kinds;
   std::vector<StringIndex> strings;  // the model's
   std::vector<uint32_t> kind, name, system_name, source, module, module_path, build_id, file_hash, tier, source_file,
@@ -29,7 +30,9 @@ struct FileTables {
   std::vector<uint32_t> pid, tid, comm, thread_name, container_id;
   std::vector<uint32_t> event_kind, event_thread, event_name, event_detail;
   std::vector<uint64_t> event_time_ns, event_duration_ns;
-  std::vector<uint32_t> thread, stack, state;
+  std::vector<TraceLink> links;
+  size_t trace_rows = 0, span_rows = 0;  // ids of `links` that were read
+  std::vector<uint32_t> thread, stack, state, link;
   std::vector<uint64_t> time_ns, weight;
   std::vector<std::string> code_machines, code_bytes;
   std::vector<uint32_t> code_frame, code_pid, code_machine, code_lines, code_self;
@@ -75,6 +78,7 @@ inline constexpr NarrowColumn kNarrowColumns[] = {
     {"samples", "thread", &FileTables::thread},
     {"samples", "stack", &FileTables::stack},
     {"samples", "state", &FileTables::state},
+    {"samples", "link", &FileTables::link},
     {"code", "frame", &FileTables::code_frame},
     {"code", "pid", &FileTables::code_pid},
     {"code", "machine", &FileTables::code_machine},

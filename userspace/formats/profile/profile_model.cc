@@ -74,6 +74,33 @@ std::optional<ModelEventKind> ModelEventKindOf(absl::string_view text) {
 }
 std::optional<SampleState> SampleStateOf(absl::string_view text) { return Find<SampleState>(kStates, text); }
 
+uint64_t ProfileMeta::recorded_ns() const {
+  uint64_t sum = 0;
+  for (const TimeStretch& stretch : Stretches()) sum += stretch.end_ns - stretch.begin_ns;
+  return sum;
+}
+
+std::vector<TimeStretch> ProfileMeta::Stretches() const {
+  if (!recorded.empty() || duration_ns == 0) return recorded;
+  return {{0, duration_ns}};
+}
+
+void ProfileMeta::SetRecorded(std::vector<TimeStretch> stretches) {
+  std::sort(stretches.begin(), stretches.end(),
+            [](const TimeStretch& a, const TimeStretch& b) { return a.begin_ns < b.begin_ns; });
+  recorded.clear();
+  for (TimeStretch stretch : stretches) {
+    stretch.end_ns = std::min(stretch.end_ns, duration_ns);
+    if (stretch.begin_ns >= stretch.end_ns) continue;
+    if (recorded.empty() || stretch.begin_ns > recorded.back().end_ns) {
+      recorded.push_back(stretch);
+    } else {
+      recorded.back().end_ns = std::max(recorded.back().end_ns, stretch.end_ns);
+    }
+  }
+  if (recorded == std::vector<TimeStretch>{{0, duration_ns}}) recorded.clear();
+}
+
 ModelFrame WithoutLine(ModelFrame frame) {
   frame.line = frame.column = 0;
   frame.line_kind = LineKind::kNone;

@@ -226,20 +226,34 @@ class StringTable {
   std::vector<uint32_t> ends_ = {0};
 };
 
+struct TimeStretch {
+  uint64_t begin_ns = 0, end_ns = 0;  // since the start of the recording
+
+  friend bool operator==(const TimeStretch&, const TimeStretch&) = default;
+};
+
 struct ProfileMeta {
   ProfileView view = ProfileView::kCpu;
   WeightUnit unit = WeightUnit::kSamples;
   uint64_t period_ns = 0;                    // CPU time that a sample stands for; 0: not known
   uint64_t start_unix_ns = 0;                // wall clock; 0: not known
   uint64_t start_monotonic_ns = 0;           // the same moment by CLOCK_MONOTONIC of the host; 0: not known
-  uint64_t duration_ns = 0;                  // 0: not known
+  uint64_t duration_ns = 0;                  // from the start to the end; 0: not known
+  std::vector<TimeStretch> recorded;         // of SetRecorded; empty: all of the duration
   bool whole_host = false;                   // root frames of folded stacks read comm-PID
   std::string host;                          // its name
   std::string command;                       // that was started for the recording, or none
   std::vector<uint32_t> pids;                // that were asked for
-  std::map<uint32_t, ProcessLabels> labels;  // of processes that have some, by pid; not in files
+  std::map<uint32_t, ProcessLabels> labels;  // of processes that have some, by pid
   std::string creator;                       // "clrsampler 0.1.0", or what a foreign file says
   std::string account_json;                  // of the run, as docs/stats.md has it; "": none
+
+  // The duration without its gaps: what rates are of. 0: not known.
+  uint64_t recorded_ns() const;
+  // The recorded parts of the duration, ascending, no two that touch.
+  std::vector<TimeStretch> Stretches() const;
+  // In any order, and they may overlap. All beyond the duration is left out. So the duration comes first.
+  void SetRecorded(std::vector<TimeStretch> stretches);
 };
 
 struct ProfileModel {

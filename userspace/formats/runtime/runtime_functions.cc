@@ -44,6 +44,9 @@ constexpr uint64_t kMaxBulkMoveBytes = 48;  // length of a function that only ju
 // The most entries that are looked at, also those of data that only looks like a class. 8.0.30 needs 2,000.
 constexpr size_t kMaxFCallSteps = 200'000;
 
+// The code of each is looked at. libcoreclr.so has 17,000, a single-file host 24,000.
+constexpr size_t kMaxFunctions = 400'000;
+
 class Reader {
  public:
   Reader(const ElfImage& image, const EhFrameTable& unwind, const RelativeRelocations& relocations)
@@ -430,6 +433,7 @@ absl::string_view RuntimeTableText(RuntimeTableKind kind) {
 absl::StatusOr<RuntimeFunctions> RuntimeFunctions::Read(const ElfImage& image) {
   if (!ElfExports(image).Find("g_dacTable")) return absl::NotFoundError("it is no runtime: it exports no g_dacTable");
   ASSIGN_OR_RETURN(const EhFrameTable unwind, EhFrameTable::Parse(image));
+  if (unwind.size() > kMaxFunctions) return absl::ResourceExhaustedError("it has more functions than a runtime");
   ASSIGN_OR_RETURN(const RelativeRelocations relocations, RelativeRelocations::Read(image));
   Reader reader(image, unwind, relocations);
   reader.Read();

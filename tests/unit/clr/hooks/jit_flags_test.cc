@@ -22,6 +22,7 @@ TEST(JitFlagsTest, TiersAreThoseOfThePerfMap) {
   EXPECT_EQ(JitTierText(Bits({4})), "Optimized");
   EXPECT_EQ(JitTierText(Bits({16})), "Optimized");
   EXPECT_EQ(JitTierText(Bits({5})), "MinOptJitted");
+  EXPECT_EQ(JitTierText(Bits({2, 4})), "MinOptJitted") << "of a Debug build";
 }
 
 TEST(JitFlagsTest, IlStubsHaveABitOfTheirOwn) {

@@ -20,7 +20,7 @@ inline std::string Descriptor11() {
 "MethodDescVersioningState":{"NativeCodeVersionNode":16},
 "MethodImpl":{"!":16},
 "MethodTable":{"MTFlags":0,"BaseSize":4,"MTFlags2":8,"NumVirtuals":12,"Module":24,"PerInstInfo":48},
-"Module":{"PEAssembly":216,"Base":224,"ReadyToRunInfo":704,"DynamicMetadata":840},
+"Module":{"PEAssembly":216,"Base":224,"Flags":232,"ReadyToRunInfo":704,"DynamicMetadata":840},
 "NativeCodeSlot":{"!":8},
 "NativeCodeVersionNode":{"NativeCode":0,"MethodDesc":8,"Next":24,"OptimizationTier":36},
 "NonVtableSlot":{"!":8},

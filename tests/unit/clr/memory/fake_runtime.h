@@ -236,7 +236,14 @@ class FakeRuntime {
     memory.Set<uint32_t>(pe_layout + layout.pe_layout.flags, flat ? 0 : 1);
     return module;
   }
-  uint64_t AddModuleWithoutImage() { return Object(1600); }
+  uint64_t AddModuleWithoutImage() {
+    const uint64_t module = Object(1600);
+    SetModuleFlags(module, kReleaseBuild);
+    return module;
+  }
+  // The bit by which these two differ allows the compiler to optimise.
+  static constexpr uint32_t kReleaseBuild = 0x00209821, kDebugBuild = 0x00209021;
+  void SetModuleFlags(uint64_t module, uint32_t flags) { memory.Set<uint32_t>(module + layout.module.flags, flags); }
   // As Reflection.Emit's are, on 9 and newer.
   void SetEmitted(uint64_t module, const std::string& metadata) {
     const uint64_t copy = memory.Allocate(4 + metadata.size());

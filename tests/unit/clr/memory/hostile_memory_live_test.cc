@@ -264,6 +264,7 @@ const Field kFields[] = {
     {"type_desc.function_types", [](RuntimeLayout& l) { return At(l.type_desc.function_types); }},
     {"module.assembly_file", [](RuntimeLayout& l) { return At(l.module.assembly_file); }},
     {"module.base", [](RuntimeLayout& l) { return At(l.module.base); }},
+    {"module.flags", [](RuntimeLayout& l) { return At(l.module.flags); }},
     {"module.r2r_info", [](RuntimeLayout& l) { return At(l.module.r2r_info); }},
     {"module.dynamic_metadata", [](RuntimeLayout& l) { return At(l.module.dynamic_metadata); }},
     {"pe_assembly_image", [](RuntimeLayout& l) { return At(l.pe_assembly_image); }},
@@ -320,6 +321,8 @@ TEST_F(HostileMemoryLiveTest, OneWrongOffsetGivesNoWrongName) {
         continue;
       }
       ++attached;
+      // Nobody vouches for a layout with which nothing could be compared.
+      EXPECT_GT((*runtime)->self_test().compared, 0u) << field.name << (shift > 0 ? " +" : " ") << shift;
       uint64_t wrong_here = 0;
       std::string example;
       for (const auto& [address, name] : names_) {

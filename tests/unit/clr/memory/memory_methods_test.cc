@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "os/clock.h"
+#include "os/file_io.h"
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
 #include "unit/formats/unwind/code_bytes.h"
@@ -40,8 +44,10 @@ class Borrowed : public MemoryReader {
 // A process whose runtime's image is fake_coreclr.c and whose memory is a FakeRuntime's.
 class MemoryMethodsTest : public testing::Test {
  protected:
+  virtual std::string Image() { return RuntimeFixture("libfake_coreclr.so"); }
+  virtual uint16_t Major() const { return 8; }
   void SetUp() override {
-    const std::string fake_coreclr = RuntimeFixture("libfake_coreclr.so");
+    const std::string fake_coreclr = Image();
     process_.mappings.Insert(MappingOfFile(fake_coreclr, FakeRuntime::kImage, FakeRuntime::kImageBytes));
     for (const uint64_t start : {kPermanent, kTransient}) {
       Mapping heap;
@@ -52,7 +58,7 @@ class MemoryMethodsTest : public testing::Test {
     }
     const auto found = discovery_.Find(process_);
     ASSERT_TRUE(found.has_value());
-    ASSERT_EQ(found->version.major, 8u);
+    ASSERT_EQ(found->version.major, Major());
     const uint64_t dac_table = found->AddressOf("g_dacTable").value_or(0);
     ASSERT_TRUE(fake_.image().contains(dac_table));
     fake_.memory.Set<uint64_t>(dac_table, FakeRuntime::kRangeMap);
@@ -684,6 +690,75 @@ TEST_F(MemoryMethodsTest, MemoryThatMayNotBeReadIsARefusalWithItsReason) {
   EXPECT_EQ(methods_.counters().refused, 1u);
   ASSERT_EQ(notices_.kept().size(), 1u);
   EXPECT_EQ(methods_.RefusalOf(process_.key), "not yours");
+}
+
+// As a private build may be.
+class WithoutVersionTest : public MemoryMethodsTest {
+ protected:
+  std::string Image() override {
+    std::string image = ReadWholeFile(RuntimeFixture("libfake_coreclr.so"), 1 << 20).value_or("");
+    image = absl::StrReplaceAll(image, {{"@(#)Version 8", "@(#)Version x"}});
+    std::string path = absl::StrCat(testing::TempDir(), "/without_version_", getpid(), ".so");
+    std::ofstream(path, std::ios::binary) << image;
+    return path;
+  }
+  uint16_t Major() const override { return 0; }
+};
+
+TEST_F(WithoutVersionTest, ItIsNotRead) {
+  Observe(2000, {kPermanent + 0x110});
+  EXPECT_EQ(methods_.RefusalOf(process_.key), "its image does not say its version");
+  ASSERT_EQ(notices_.kept().size(), 1u);
+  EXPECT_THAT(notices_.kept()[0].hint, HasSubstr("--try-unknown-runtime"));
+}
+
+TEST_F(WithoutVersionTest, WhereThatIsAskedForItIsTriedAsTheNewest) {
+  MemoryMethodsOptions options = Options();
+  options.try_unknown_runtime = true;
+  MemoryMethods methods(options, discovery_, images_, frames_, notices_, clock_);
+  const uint64_t address = kPermanent + 0x110;
+  methods.Observe(process_, {std::span(&address, 1), {}, {2000}});
+  EXPECT_EQ(methods.RefusalOf(process_.key), "it exports no contract descriptor") << "which those of .NET 11 do";
+}
+
+// The bound is on what is known, and not on what was ever known.
+TEST_F(MemoryMethodsTest, WhatWasDroppedDoesNotCount) {
+  constexpr size_t kTimes = 1 << 18, kAtOnce = 1 << 12;
+  fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kPermanent + 0x110});
+  Emit(0x100, "Emitted1");
+  const wire_code_snapshot one = SnapshotOf(0x100, "Emitted1"), other = SnapshotOf(0x100, "Emitted2");
+  std::vector<wire_code_snapshot> snapshots;
+  for (size_t i = 0; i < kAtOnce; i += 2) snapshots.insert(snapshots.end(), {one, other});
+  // All are of one moment, so that each one ends the one before.
+  for (size_t i = 0; i <= kTimes; i += kAtOnce) Observe(3000 + i, {}, snapshots);
+  EXPECT_GT(methods_.counters().transient, kTimes);
+  Observe(9'000'000, {kTransient + 0x110});  // which looks whether there are too many
+  const uint64_t reads = fake_.memory.reads;
+  Observe(9'000'001, {kPermanent + 0x110});
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 9'000'001), HasSubstr("Ns.App::Run"));
+  EXPECT_EQ(fake_.memory.reads, reads) << "it is still known";
+}
+
+// Addresses that need no second look are those of methods that are known.
+TEST_F(MemoryMethodsTest, WhatIsForgottenForItsNumberIsReadAgain) {
+  constexpr size_t kAtOnce = 1 << 12;
+  fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kPermanent + 0x110});
+  Emit(0x100, "Emitted1");
+  wire_code_snapshot snapshot = SnapshotOf(0x100, "Emitted1");
+  for (size_t done = 0; done <= 1 << 18;) {
+    std::vector<wire_code_snapshot> snapshots;
+    for (; snapshots.size() < kAtOnce; ++done) {
+      snapshot.start += 0x100;
+      snapshot.address = snapshot.start + 5;
+      snapshots.push_back(snapshot);
+    }
+    Observe(3000 + done, {}, snapshots);
+  }
+  Observe(9'000'000, {kTransient + 0x110});
+  Observe(9'000'001, {kPermanent + 0x110});
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 9'000'001), HasSubstr("Ns.App::Run"));
 }
 
 TEST_F(MemoryMethodsTest, WhatIsForgottenIsReadAnew) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "test_paths.h"
 #include "unit/clr/memory/fake_runtime.h"
+#include "unit/formats/pe/fixture.h"
 #include "unit/formats/runtime/il_map_bytes.h"
 #include "unit/rounds.h"
 
@@ -311,6 +312,49 @@ TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
   EXPECT_EQ(NameAt(fourth), "Ns.Plain::Run");
 }
 
+// A Debug build, a method with the attribute, and a process that was told so: none of them takes part in tiering.
+TEST_P(RuntimeMemoryTest, CodeOutsideOfTieringIsOptimisedUnlessTheRuntimeWasTold) {
+  constexpr uint16_t kNoOptimization = 0x40, kAggressiveOptimization = 0x200;
+  MetadataBuilder builder("untiered");
+  builder.Type("", "<Module>");
+  const uint32_t type = builder.Type("Ns", "Untiered");
+  const uint32_t plain = builder.Method("Plain");
+  const uint32_t not_optimised = builder.Method("NotOptimised", {0, 0, 1}, 0, kNoOptimization);
+  const uint32_t at_once = builder.Method("AtOnce", {0, 0, 1}, 0, kAggressiveOptimization);
+  const uint64_t module = fake_.AddModule(builder.Build()), untiered = fake_.AddType(module, type);
+  FakeRuntime::Heap& transient = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
+  const std::vector<uint64_t> places = {
+      Place(fake_.AddMethod(untiered, plain)), Place(fake_.AddMethod(untiered, not_optimised)),
+      Place(fake_.AddMethod(untiered, at_once)), Place(fake_.AddDynamicMethod(untiered, "IL_STUB_PInvoke")),
+      Place(fake_.AddDynamicMethod(untiered, "Emitted"), &transient)};
+  const auto tiers = [&] {
+    std::vector<std::string> found;
+    for (const uint64_t place : places) found.push_back(runtime_->Find(place)->name.tier);
+    return found;
+  };
+  EXPECT_THAT(tiers(), ElementsAre("Optimized", "MinOptJitted", "Optimized", "Optimized", "Optimized"));
+  fake_.SetModuleFlags(module, FakeRuntime::kDebugBuild);
+  EXPECT_THAT(tiers(), ElementsAre("MinOptJitted", "MinOptJitted", "MinOptJitted", "MinOptJitted", "Optimized"));
+  fake_.SetModuleFlags(module, FakeRuntime::kReleaseBuild);
+  RuntimePlace place = fake_.place();
+  int asked = 0;
+  place.compiles_with_min_opts = [&asked] { return ++asked > 0; };
+  auto runtime = RuntimeMemory::Attach(place, fake_.memory, nullptr, fake_.copies, true);
+  ASSERT_TRUE(runtime.ok()) << runtime.status();
+  runtime_ = *std::move(runtime);
+  EXPECT_EQ(asked, 0);
+  EXPECT_THAT(tiers(), ElementsAre("MinOptJitted", "MinOptJitted", "MinOptJitted", "MinOptJitted", "Optimized"));
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_P(RuntimeMemoryTest, CodeOutsideOfTieringHasNoTierWhereItsModuleCanNotBeRead) {
+  const uint64_t at = Place(fake_.AddMethod(plain_, 1));
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "Optimized");
+  fake_.memory.Unmap(module_);
+  EXPECT_EQ(NameAt(at), "Ns.Plain::Run");
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "");
+}
+
 // The compiler may optimise a loop at once that it was asked to compile quickly: then there is no patchpoint in it.
 TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
   MetadataBuilder builder("tiers");
@@ -319,6 +363,7 @@ TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
   const uint32_t straight = builder.Method("Straight", {0, 0, 1}, FakeRuntime::kStraightIl);
   const uint32_t loop = builder.Method("Loop", {0, 0, 1}, FakeRuntime::kLoopIl);
   const uint32_t nowhere = builder.Method("Nowhere", {0, 0, 1}, 0x70'0000);
+  const uint32_t at_once = builder.Method("AtOnce", {0, 0, 1}, FakeRuntime::kStraightIl, 0x200);
   const std::string metadata = builder.Build(), file = FakeRuntime::Image(metadata, /*flat=*/true);
   const uint64_t tiers = fake_.AddType(fake_.AddModule(metadata), type);
   auto runtime = fake_.Attach(true, [&file](uint64_t) {
@@ -345,6 +390,7 @@ TEST_P(RuntimeMemoryTest, CodeIsQuicklyJittedWhereItsIlAndItsPatchpointsSaySo) {
   EXPECT_EQ(tier_of(loop, plain), "");
   EXPECT_EQ(tier_of(loop, ""), "");
   EXPECT_EQ(tier_of(nowhere, ""), "");
+  EXPECT_EQ(tier_of(at_once, ""), "OptimizedTier1") << "AggressiveOptimization, on 8";
 }
 
 TEST_P(RuntimeMemoryTest, AMethodThatIsReplacedWhileItIsNamedIsChanged) {
@@ -578,6 +624,59 @@ TEST_P(RuntimeMemoryTest, ImagesThatAreDamagedNameNothing) {
     heap_->nibbles = NibbleHeap(fake_.layout.nibble_map, 0x8000);  // room for the next
     fake_.WriteNibbles(*heap_);
   }
+}
+
+// An image of CoreLib is mapped. Its tables do not matter here: no method is prepared.
+class SelfTestTest : public RuntimeMemoryTest {
+ protected:
+  void SetUp() override {
+    RuntimeMemoryTest::SetUp();
+    module_ = fake_.AddModuleWithoutImage();
+    info_ = fake_.memory.Allocate(512);
+    buckets_ = fake_.memory.Allocate(4 * 64);
+    const uint64_t section = fake_.AddSection({kBase, kBase + 0x10000}, 0);
+    fake_.memory.Set<uint64_t>(section + fake_.layout.range_section.r2r_module, module_);
+    fake_.memory.Set<uint64_t>(module_ + fake_.layout.module.r2r_info, info_);
+    fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.module, module_);
+    fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.entry_points + fake_.layout.hash_map_buckets, buckets_);
+    fake_.memory.Set<uint32_t>(buckets_, 3);
+  }
+  absl::Status Attached() {
+    RuntimePlace place = fake_.place();
+    place.tables_at = [this](uint64_t) { return R2rTables{image_->get(), nullptr}; };
+    const auto files = [this](uint64_t base) {
+      return base == kBase ? std::optional(MappedContent{AsBytes(core_lib_), nullptr, "/app/core.dll"}) : std::nullopt;
+    };
+    return RuntimeMemory::Attach(place, fake_.memory, files, fake_.copies, false).status();
+  }
+
+  static constexpr uint64_t kBase = 0x7F20'0000'0000;
+  const std::string core_lib_ = FakeRuntime::Image(MetadataBuilder("System.Private.CoreLib").Build(), /*flat=*/true);
+  const std::string file_ = ReadFixture("10.0.14-x64/shapes.dll");
+  const absl::StatusOr<std::unique_ptr<R2rImage>> image_ = OpenR2r(file_);
+  uint64_t module_ = 0, info_ = 0, buckets_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Majors, SelfTestTest, testing::Values(8, 9, 10, 11));
+
+TEST_P(SelfTestTest, ATableOfPreparedMethodsThatIsEmptyIsNoContradiction) {
+  EXPECT_TRUE(Attached().ok()) << Attached();
+  fake_.memory.Set<uint64_t>(buckets_ + 64, kBase + 0x20000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Attached())) << "a method outside the image";
+}
+
+// A build whose fields lie elsewhere gives no method to compare with. It is not read.
+TEST_P(SelfTestTest, ATableOfPreparedMethodsThatCannotBeFollowedRefusesTheRuntime) {
+  fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.module, module_ + 8);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Attached())) << Attached();
+  EXPECT_THAT(Attached().message(), HasSubstr("a module's precompiled code is another module's"));
+  fake_.memory.Set<uint64_t>(info_ + fake_.layout.r2r_info.module, module_);
+  for (const uint32_t count : {0u, UINT32_MAX}) {
+    fake_.memory.Set<uint32_t>(buckets_, count);
+    EXPECT_TRUE(absl::IsFailedPrecondition(Attached())) << count << ": " << Attached();
+  }
+  // Perhaps the runtime is about to load the image.
+  fake_.memory.Set<uint64_t>(module_ + fake_.layout.module.r2r_info, 0);
+  EXPECT_TRUE(absl::IsAborted(Attached())) << Attached();
 }
 
 TEST_P(RuntimeMemoryTest, AttachSaysWhyItCannot) {

@@ -208,5 +208,25 @@ TEST(CfiHostileTest, FunctionsFarApartAreLeftOut) {
   EXPECT_EQ(table->At({~uint64_t{0} - 0x100}).coverage, CfiCoverage::kBetween);
 }
 
+// A hundred thousand sections may show the same code, and claim any size.
+TEST(CfiHostileTest, SectionsOfCodeCountOnceAndAreNoLargerThanTheFile) {
+  FrameBuilder builder;
+  const uint64_t common = builder.AddCommon();
+  for (uint64_t i = 0; i < 200; ++i) builder.AddFunction(common, FrameBuilder::kCode + 16 * i, 16, "");
+  for (int i = 0; i < 50; ++i) builder.CodeSection(".text", FrameBuilder::kCode, 3200);
+  const std::string bytes = builder.Build();
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  ASSERT_TRUE(image.ok()) << image.status();
+  const auto table = CfiTable::Open(*image);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->Extent().code_bytes, 3200u);
+  EXPECT_EQ(table->Extent().covered_bytes, 3200u);
+  builder.CodeSection(".huge", FrameBuilder::kCode + 3200, uint64_t{1} << 40);
+  const std::string huge = builder.Build();
+  const auto other = ElfImage::Parse(AsBytes(huge));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_FALSE(CfiTable::Open(*other)->may_cover_little());
+}
+
 }  // namespace
 }  // namespace clrsampler

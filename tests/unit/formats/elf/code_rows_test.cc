@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <map>
 
 #include "formats/byte_reader.h"
 #include "formats/elf/cfi_table.h"
+#include "formats/elf/control_flow_graph.h"
 #include "formats/x64/instruction.h"
 #include "os/file_io.h"
 #include "unit/formats/elf/linked_image.h"
@@ -131,6 +133,42 @@ TEST(CodeRowsTest, JumpsToOtherFunctionsAreReturns) {
   ExpectSp(library.At(g), 8);
   ExpectSp(library.At(good + 1), 16);
   EXPECT_FALSE(library.At(bad).has_value());
+}
+
+// Each runs into the next one, and only the last returns: that is known of all of them in a time that follows from
+// their number, not from its square.
+TEST(CodeRowsTest, AChainOfFunctionsIsFollowedInLinearTime) {
+  constexpr size_t kFunctions = 100'000;
+  constexpr uint64_t kChain = 0x100000;
+  LinkedImage image(EM_X86_64);
+  image.Add({.name = ".text",
+             .flags = SHF_ALLOC | SHF_EXECINSTR,
+             .address = kChain,
+             .bytes = std::string(kFunctions - 1, '\x90') + '\xc3'});
+  std::vector<LinkedImage::Symbol> symbols;
+  for (size_t i = 0; i < kFunctions; ++i) symbols.push_back({"f", kChain + i, 0});
+  image.AddSymbols(".dynsym", ".dynstr", symbols);
+  const std::string bytes = image.Build();
+  const auto parsed = ElfImage::Parse(AsBytes(bytes));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const std::clock_t begin = std::clock();
+  const absl::StatusOr<CodeRows> rows = RowsOfCode(*parsed);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->functions, kFunctions);
+  EXPECT_EQ(rows->row_bytes, kFunctions);
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
+}
+
+// Code that they share, from the last one to the first.
+TEST(CodeRowsTest, FunctionsThatShareCodeAreJoinedInLinearTime) {
+  ControlFlowGraph graph;
+  constexpr uint32_t kFunctions = 200'000;
+  graph.functions.resize(kFunctions);
+  for (uint32_t i = kFunctions - 1; i > 0; --i) graph.functions[i].shares = i - 1;
+  const std::clock_t begin = std::clock();
+  for (uint32_t i = kFunctions; i-- > 0;) ASSERT_EQ(graph.ShortenShared(i), 0u);
+  for (uint32_t i = 1; i < kFunctions; ++i) ASSERT_EQ(graph.functions[i].shares, 0u);
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(CodeRowsTest, WhatIsCalledIsAFunction) {

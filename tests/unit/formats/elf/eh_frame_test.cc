@@ -8,6 +8,7 @@
 #include "os/file_io.h"
 #include "test_paths.h"
 #include "unit/formats/elf/find_symbol.h"
+#include "unit/formats/elf/linked_image.h"
 
 namespace clrsampler {
 namespace {
@@ -89,6 +90,21 @@ TEST(EhFrameTest, RefusesOtherEncodingsAndLyingCounts) {
   EXPECT_TRUE(absl::IsUnimplemented(status_with(3, "\x1b")));
   EXPECT_TRUE(absl::IsNotFound(status_with(3, "\xff")));
   EXPECT_TRUE(absl::IsDataLoss(status_with(8, "\xff\xff\xff\x7f")));
+}
+
+TEST(EhFrameTest, MoreFunctionsThanAnyImageHasAreRefused) {
+  const auto status_of = [](size_t rows) {
+    LinkedImage image(EM_X86_64);
+    image.Add({.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .bytes = "\xc3"});
+    image.AddUnwindTables(0x10000, {});
+    std::string& header = image.Find(".eh_frame_hdr")->bytes;
+    header.replace(8, 4, RawBytes(static_cast<uint32_t>(rows)));
+    header.resize(12 + 8 * rows);
+    const std::string bytes = image.Build();
+    return EhFrameTable::Parse(*ElfImage::Parse(AsBytes(bytes))).status();
+  };
+  EXPECT_TRUE(status_of(EhFrameTable::kMaxRows).ok()) << status_of(EhFrameTable::kMaxRows);
+  EXPECT_TRUE(absl::IsResourceExhausted(status_of(EhFrameTable::kMaxRows + 1)));
 }
 
 }  // namespace

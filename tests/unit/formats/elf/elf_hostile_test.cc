@@ -1,5 +1,6 @@
 // Damaged and lying images: nothing may crash, hang or eat memory, and what is found stays inside the bounds it claims.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <random>
 
@@ -11,6 +12,7 @@
 #include "test_paths.h"
 #include "unit/formats/elf/elf_builder.h"
 #include "unit/formats/elf/find_symbol.h"
+#include "unit/formats/elf/linked_image.h"
 
 namespace clrsampler {
 namespace {
@@ -32,8 +34,9 @@ bool UseAll(const std::string& bytes) {
   }
   (void)image->debug_link();
   (void)FindSymbol(*image, "exported_entry");
+  PltStubs stubs;
   for (const ElfSection& section : image->sections()) {
-    for (const uint64_t at : {uint64_t{0}, section.size / 2}) (void)FindPltStub(*image, {section.address.value + at});
+    for (const uint64_t at : {uint64_t{0}, section.size / 2}) (void)stubs.Find(*image, {section.address.value + at});
   }
   const auto functions = EhFrameTable::Parse(*image);
   if (!functions.ok()) return true;
@@ -167,6 +170,72 @@ TEST(ElfHostileTest, ManyAliasesWithOneHugeNameAreIndexedInLinearTime) {
   const ElfSymbols index = ElfSymbols::Build(*image, *image);
   ASSERT_EQ(index.size(), 1u);
   EXPECT_EQ(index.At(0).name, "") << "longer than any name may be";
+}
+
+// Each section of notes is read, and a hundred thousand may show the same bytes: all of them together have one bound.
+TEST(ElfHostileTest, NotesOfAnImageAreReadUpToANumber) {
+  const std::string none(sizeof(Elf64_Nhdr), '\0');
+  const std::string id = RawBytes(Elf64_Nhdr{4, 20, NT_GNU_BUILD_ID}) + std::string("GNU\0", 4) + std::string(20, 'i');
+  const auto id_behind = [&](size_t sections, size_t notes) {
+    std::string empty;
+    for (size_t i = 0; i < notes; ++i) empty += none;
+    LinkedImage image(EM_X86_64);
+    image.Add(
+        {.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .address = 0x1000, .bytes = std::string(16, '\xc3')});
+    for (size_t i = 0; i < sections; ++i) image.Add({.name = ".note", .type = SHT_NOTE, .flags = 0, .bytes = empty});
+    image.Add({.name = ".note.gnu.build-id", .type = SHT_NOTE, .flags = 0, .bytes = id});
+    const std::string bytes = image.Build();
+    const auto parsed = ElfImage::Parse(AsBytes(bytes));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return parsed.ok() ? parsed->build_id().size() : 0;
+  };
+  EXPECT_EQ(id_behind(0, 0), 20u);
+  EXPECT_EQ(id_behind(40, 100), 20u);
+  EXPECT_EQ(id_behind(42, 100), 0u);
+}
+
+// A table in a hole of a file takes no space on the disk, and its pages become memory when they are read.
+TEST(ElfHostileTest, OfATableWithoutEndTheFirstSymbolsAreRead) {
+  std::string small = ElfBuilder().Symbol("first", 0x2000, 0x10).Build();
+  Elf64_Ehdr header;
+  std::memcpy(&header, small.data(), sizeof header);
+  const size_t section = header.e_shoff + 2 * sizeof(Elf64_Shdr);
+  Elf64_Shdr table;
+  std::memcpy(&table, small.data() + section, sizeof table);
+  const size_t at = (small.size() + 7) / 8 * 8, count = ElfSymbolTable::kMaxSymbols + 10;
+  Patch(small, section + offsetof(Elf64_Shdr, sh_offset), at, 8);
+  Patch(small, section + offsetof(Elf64_Shdr, sh_size), count * sizeof(Elf64_Sym), 8);
+  const size_t size = at + count * sizeof(Elf64_Sym);
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::memcpy(memory, small.data(), small.size());
+  const std::string_view row(small.data() + table.sh_offset + sizeof(Elf64_Sym), sizeof(Elf64_Sym));
+  for (const size_t index : {size_t{1}, count - 1}) {
+    std::memcpy(static_cast<char*>(memory) + at + index * sizeof(Elf64_Sym), row.data(), row.size());
+  }
+  const auto image = ElfImage::Parse({static_cast<const std::byte*>(memory), size});
+  ASSERT_TRUE(image.ok()) << image.status();
+  ASSERT_TRUE(image->symtab().has_value());
+  EXPECT_EQ(image->symtab()->size(), ElfSymbolTable::kMaxSymbols);
+  EXPECT_EQ(image->symtab()->left_out, 10u);
+  const ElfSymbols symbols = ElfSymbols::Build(*image, *image);
+  EXPECT_EQ(symbols.size(), 1u);
+  EXPECT_EQ(symbols.symbols_not_read(), 10u);
+  munmap(memory, size);
+}
+
+TEST(ElfHostileTest, ASectionsNameWithoutEndIsNone) {
+  std::string bytes = ElfBuilder().Symbol("f", 0x2000, 0x10).Build();
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const size_t names = header.e_shoff + header.e_shstrndx * sizeof(Elf64_Shdr);
+  Patch(bytes, names + offsetof(Elf64_Shdr, sh_offset), bytes.size(), 8);
+  Patch(bytes, names + offsetof(Elf64_Shdr, sh_size), 100'000, 8);
+  bytes += std::string(99'999, 'x') + '\0';
+  const auto image = ElfImage::Parse(AsBytes(bytes));
+  ASSERT_TRUE(image.ok());
+  ASSERT_FALSE(image->sections().empty());
+  EXPECT_EQ(image->sections().front().name, "");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "formats/byte_reader.h"
 #include "formats/elf/plt.h"
 #include "os/file_io.h"
@@ -103,21 +105,27 @@ TEST(ElfImageTest, FindSymbolWantsTheWholeName) {
 }
 
 TEST(ElfImageTest, PltStubsLeadToTheFunctionsThatTheyCall) {
-  const std::string bytes = Fixture("libwhole.so");
+  std::string bytes = Fixture("libwhole.so");
   const auto image = ElfImage::Parse(AsBytes(bytes));
+  PltStubs stubs;
   std::vector<std::string> targets;
   for (const ElfSection& section : image->sections()) {
     if (section.name.substr(0, 4) != ".plt") continue;
     for (uint64_t at = 0; at < section.size; at += 8) {
-      const auto stub = FindPltStub(*image, {section.address.value + at});
+      const auto stub = stubs.Find(*image, {section.address.value + at});
       ASSERT_TRUE(stub.has_value());
       EXPECT_LE(stub->start.value, section.address.value + at);
-      if (!stub->target.empty()) targets.emplace_back(stub->target);
+      if (stub->target.empty()) continue;
+      targets.emplace_back(stub->target);
+      // The relocations are read once, and not for each address: a large library has 355,000.
+      for (const ElfSection& rows : image->sections()) {
+        if (rows.type == SHT_RELA) std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(rows.offset), rows.size, '\0');
+      }
     }
   }
   EXPECT_THAT(targets, testing::Contains("rand"));
   EXPECT_THAT(targets, testing::Contains("puts"));
-  EXPECT_FALSE(FindPltStub(*image, FindSymbol(*image, "exported_entry")->address).has_value());
+  EXPECT_FALSE(stubs.Find(*image, FindSymbol(*image, "exported_entry")->address).has_value());
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "unit/formats/pe/fixture.h"
 #include "unit/formats/pe/loaded_fixture.h"
 
@@ -10,6 +12,32 @@ namespace clrsampler {
 namespace {
 
 constexpr uint64_t kPlenty = 16 << 20;
+
+// An image of .NET 11 as far as its parts go. Its last methods are in no table but that of debug information, as stubs
+// are that resume async methods.
+std::string WithResumptionStubs(std::string file) {
+  const auto pe = PeImage::Parse(AsBytes(file));
+  const uint32_t native_header = *LoadAt<uint32_t>(AsBytes(file), *pe->OffsetOfRva(pe->cli_header().rva) + 64);
+  file[*pe->OffsetOfRva(native_header) + 4] = static_cast<char>(kRuntimeAsyncR2rMajor);
+  const RvaRange methods = pe->r2r()->core.Find(R2rSectionType::kMethodDefEntryPoints)->range;
+  const uint64_t at = *pe->OffsetOfRva(methods.rva);
+  const uint16_t length = *LoadAt<uint16_t>(AsBytes(file), at);  // a number of two bytes
+  EXPECT_EQ(length & 3, 1);
+  const uint16_t shorter = length - (10 << 4);
+  std::memcpy(file.data() + at, &shorter, sizeof shorter);
+  return file;
+}
+
+void ExpectSameFunctions(const R2rImage& got, const R2rImage& expected) {
+  ASSERT_EQ(got.function_count(), expected.function_count());
+  for (uint32_t i = 0; i < expected.function_count(); ++i) {
+    const auto one = got.Function(i), other = expected.Function(i);
+    ASSERT_EQ(one->begin, other->begin);
+    ASSERT_EQ(one->end, other->end);
+    ASSERT_EQ(one->method, other->method);
+    ASSERT_EQ(one->part, other->part);
+  }
+}
 
 std::vector<std::byte> Zeroes(const std::string& memory) { return std::vector<std::byte>(memory.size()); }
 
@@ -28,14 +56,11 @@ TEST(LoadedImageTest, GivesTheNamesOfTheFile) {
     ASSERT_TRUE(from_memory.ok()) << from_memory.status();
     const auto from_file = OpenR2r(file);
     ASSERT_TRUE(from_file.ok());
-    ASSERT_EQ((*from_memory)->function_count(), (*from_file)->function_count());
+    ASSERT_NO_FATAL_FAILURE(ExpectSameFunctions(**from_memory, **from_file));
     ASSERT_GT((*from_file)->function_count(), 60u);
     FixtureOpener opener(std::string(name).substr(0, std::string(name).find('/')));
     for (uint32_t i = 0; i < (*from_file)->function_count(); ++i) {
       const auto expected = (*from_file)->Function(i), got = (*from_memory)->Function(i);
-      ASSERT_EQ(got->begin, expected->begin);
-      ASSERT_EQ(got->end, expected->end);
-      ASSERT_EQ(got->method, expected->method);
       const auto text = (*from_file)->Name(expected->method, opener), other = (*from_memory)->Name(got->method, opener);
       ASSERT_EQ(text.ok(), other.ok());
       if (!text.ok()) continue;
@@ -49,6 +74,26 @@ TEST(LoadedImageTest, GivesTheNamesOfTheFile) {
     uint64_t copied = 0;
     for (const RvaRange& range : loaded->copied) copied += range.bytes;
     EXPECT_LT(copied, file.size() + kImageHeaderBytes);
+  }
+}
+
+// A stub that is taken for a funclet has its caller searched in the frame of another method.
+TEST(LoadedImageTest, StubsThatResumeAsyncMethodsAreNoFunclets) {
+  for (const char* name : {"10.0.14-x64/shapes.dll", "10.0.14-arm64/shapes.dll"}) {
+    SCOPED_TRACE(name);
+    const std::string file = WithResumptionStubs(ReadFixture(name));
+    const std::string memory = LaidOut(file);
+    std::vector<std::byte> copy = Zeroes(memory);
+    const auto loaded = CopyLoadedImage(ReaderOf(memory), kPlenty, copy);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const auto from_memory = R2rImage::Open(loaded->pe, "shapes"), from_file = OpenR2r(file);
+    ASSERT_TRUE(from_memory.ok() && from_file.ok()) << from_memory.status() << from_file.status();
+    ExpectSameFunctions(**from_memory, **from_file);
+    uint32_t stubs = 0;
+    for (uint32_t i = 0; i < (*from_memory)->function_count(); ++i) {
+      stubs += (*from_memory)->Function(i)->part == R2rPart::kResumptionStub;
+    }
+    EXPECT_GT(stubs, 0u);
   }
 }
 

@@ -66,10 +66,11 @@ class MetadataBuilder {
                   {{4, 0}, {2, String(name)}, {2, String(name_space)}, {2, 0}, {2, 1}, {2, first}});
   }
   // By default `void ()`.
-  // `body`: the RVA of its IL; 0: it has none.
-  uint32_t Method(const std::string& name, std::vector<uint8_t> signature = {0x00, 0x00, 0x01}, uint32_t body = 0) {
+  // `body`: the RVA of its IL; 0: it has none. `implementation`: MethodImplAttributes.
+  uint32_t Method(const std::string& name, std::vector<uint8_t> signature = {0x00, 0x00, 0x01}, uint32_t body = 0,
+                  uint16_t implementation = 0) {
     return Append(MetadataTable::kMethodDef,
-                  {{4, body}, {2, 0}, {2, 0}, {2, String(name)}, {2, Blob(std::move(signature))}, {2, 1}});
+                  {{4, body}, {2, implementation}, {2, 0}, {2, String(name)}, {2, Blob(std::move(signature))}, {2, 1}});
   }
   uint32_t Field(const std::string& name) { return Append(MetadataTable::kField, {{2, 0}, {2, String(name)}, {2, 0}}); }
   uint32_t MethodPtr(uint32_t method) { return Append(MetadataTable::kMethodPtr, {{2, method}}); }

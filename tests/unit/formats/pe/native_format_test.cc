@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -54,7 +55,7 @@ TEST(NativeFormatTest, SignedNumbersExtendTheirOwnWidth) {
 
 std::map<uint32_t, uint32_t> Elements(absl::string_view section, absl::Status* status = nullptr) {
   std::map<uint32_t, uint32_t> elements;
-  const absl::Status result = ForEachInNativeArray(AsBytes(section), [&](uint32_t index, uint64_t offset) {
+  const absl::Status result = ForEachInNativeArray(AsBytes(section), UINT32_MAX, [&](uint32_t index, uint64_t offset) {
     elements[index] = *ReadEntryPoint(AsBytes(section), offset);
     return absl::OkStatus();
   });
@@ -78,6 +79,21 @@ TEST(NativeFormatTest, ArraysWithLeavesAndPaths) {
     ASSERT_EQ(element->has_value(), index == 9 || index == 17) << index;
     if (!element->has_value()) continue;
     EXPECT_EQ(ReadEntryPoint(AsBytes(section), **element), index == 9 ? 5 : 7);
+  }
+}
+
+TEST(NativeFormatTest, NoMoreIndexesAreVisitedThanAskedFor) {
+  // 1,600 indexes. Each block is the same leaf, for the index whose low bits are 9.
+  std::string section = Unsigned(1600 << 2 | 0) + std::string(100, static_cast<char>(100)) + Unsigned(9 << 2);
+  for (const uint32_t indexes : {0u, 9u, 10u, 32u, 1600u, UINT32_MAX}) {
+    uint32_t visited = 0;
+    const auto visit = [&](uint32_t index, uint64_t) {
+      EXPECT_LT(index, indexes);
+      ++visited;
+      return absl::OkStatus();
+    };
+    EXPECT_TRUE(ForEachInNativeArray(AsBytes(section), indexes, visit).ok());
+    EXPECT_EQ(visited, (std::min(indexes, 1600u) + 6) / 16);
   }
 }
 

@@ -1,11 +1,14 @@
 // Images cut off and changed everywhere: nothing is read outside the bytes, and everything ends in bounded time. Run
 // under the sanitizers this finds what the checks forgot; without them it still finds endless loops and broken
 // properties.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 #include "unit/formats/pe/fixture.h"
+#include "unit/formats/pe/loaded_fixture.h"
 #include "unit/rounds.h"
 
 namespace clrsampler {
@@ -72,6 +75,36 @@ TEST_P(Hostile, ManyBytesChanged) {
     for (size_t i = begin; i < std::min(begin + length, bytes.size()); ++i) bytes[i] = kEvil[random() % sizeof kEvil];
     UseAll(bytes, 100);
   }
+}
+
+void SetWord(std::string& bytes, uint64_t at, uint32_t value) { std::memcpy(bytes.data() + at, &value, sizeof value); }
+
+// Each index costs time, though none has code.
+TEST(R2rHostileTest, AComponentHasNoMoreMethodsThanMetadataCan) {
+  std::string memory = LaidOut(ReadFixture("10.0.14-x64-composite/both.r2r.dll"));
+  const auto pe = PeImage::Parse(AsBytes(memory), PeLayout::kLoaded);
+  ASSERT_TRUE(pe.ok());
+  const uint32_t components = pe->r2r()->core.Find(R2rSectionType::kComponentAssemblies)->range.rva;
+  const uint32_t core = *LoadAt<uint32_t>(AsBytes(memory), components + 8);
+  uint64_t methods = uint64_t{core} + 8;
+  while (*LoadAt<uint32_t>(AsBytes(memory), methods) != 103) methods += 12;
+  // The last section is made longer by a table of 2^24 + 1 indexes.
+  const PeSection last = pe->sections().back();
+  const uint32_t head = *LoadAt<uint32_t>(AsBytes(memory), 0x3C);
+  const uint64_t row = head + 24 + *LoadAt<uint16_t>(AsBytes(memory), head + 20) + 40 * (pe->sections().size() - 1);
+  const auto table = static_cast<uint32_t>(memory.size());
+  constexpr uint32_t kTableBytes = 5 + (1 << 20) + 2;
+  memory.resize(table + kTableBytes, '\x01');
+  memory[table] = '\x0F';
+  SetWord(memory, table + 1, ((1 << 24) + 1) << 2);
+  SetWord(memory, row + 8, table + kTableBytes - last.rva);
+  SetWord(memory, methods + 4, table);
+  SetWord(memory, methods + 8, kTableBytes);
+  const auto damaged = PeImage::Parse(AsBytes(memory), PeLayout::kLoaded);
+  ASSERT_TRUE(damaged.ok()) << damaged.status();
+  const absl::Status status = R2rImage::Open(*damaged, "shapes").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), testing::HasSubstr("too many methods"));
 }
 
 }  // namespace

@@ -37,6 +37,17 @@ TEST(CgroupIdentityTest, ContainersOfEachRuntime) {
   ExpectContainer("/../" + kId, ContainerRuntime::kUnknown, kId);  // seen from inside another cgroup namespace
 }
 
+// libvirt gives them the unit names that systemd-nspawn gives its containers.
+TEST(CgroupIdentityTest, AVirtualMachineIsNoContainer) {
+  for (const char* path : {"/machine.slice/machine-qemu\\x2d3\\x2dweb.scope/libvirt/emulator",
+                           "/machine.slice/machine-lxc\\x2d1234\\x2dweb.scope"}) {
+    EXPECT_EQ(IdentifyCgroup(path).runtime, ContainerRuntime::kNone) << path;
+    EXPECT_EQ(IdentifyCgroup(path).container_id, "") << path;
+  }
+  ExpectContainer("/machine.slice/systemd-nspawn@qemu-1.service", ContainerRuntime::kNspawn, "qemu-1");
+  ExpectContainer("/lxc/machine-qemu-1.scope", ContainerRuntime::kLxc, "machine-qemu-1.scope");
+}
+
 struct PodCase {
   std::string path;
   PodQos qos;

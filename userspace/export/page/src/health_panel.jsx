@@ -35,7 +35,7 @@ function Coverage({health: {covered_ms: covered = 0}, range}) {
 }
 
 function Sign({good}) {
-  return <span class={good ? 'good' : 'poor'} aria-label={good ? 'good' : 'look here'}>{good ? '✓' : '!'}</span>;
+  return <span class={good ? 'good' : 'poor'} role="img" aria-label={good ? 'good' : 'look here'}>{good ? '✓' : '!'}</span>;
 }
 
 function Rates({rates, now}) {

@@ -38,7 +38,7 @@ function ChosenRange({profile}) {
 export function AccountInWords({account}) {
   return accountInWords(account).map(({heading, good, lines}) => (
     <section key={heading}>
-      <h3><span class={good ? 'good' : 'poor'} aria-label={good ? 'good' : 'look here'}>{good ? '\u2713' : '!'}</span> {heading}</h3>
+      <h3><span class={good ? 'good' : 'poor'} role="img" aria-label={good ? 'good' : 'look here'}>{good ? '\u2713' : '!'}</span> {heading}</h3>
       {lines.map((line) => <p key={line}>{line}</p>)}
     </section>
   ));

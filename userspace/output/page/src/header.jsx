@@ -22,7 +22,7 @@ export function Header({profile, onAccount, onHelp, themeName, onTheme}) {
     diff ? 'difference' : VIEWS[about.view] ?? about.view,
     weightText(total, about.unit),
     about.period_ns > 0 && about.unit === 'samples' ? `${(1e9 / about.period_ns).toFixed(0)} Hz a CPU` : null,
-    about.duration_ns > 0 ? durationText(about.duration_ns) : null,
+    about.recorded_ns > 0 ? durationText(about.recorded_ns) : null,
     about.host || null,
     about.start_unix_ns > 0 ? new Date(about.start_unix_ns / 1e6).toLocaleString('sv-SE').slice(0, 16) : null,
   ].filter((fact) => fact !== null);

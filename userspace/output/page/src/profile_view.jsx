@@ -10,7 +10,6 @@ import {DiffLegend, KindLegend} from './legend.jsx';
 import {MethodTable} from './method_table.jsx';
 import {describeNode, NodeDetails} from './node_details.jsx';
 import {diffRamp, kindFills, THEMES} from './palette.js';
-import {KINDS} from './profile_data.js';
 import {matchedWeight, matcherOf, matchingFrames} from './search.js';
 import {isSignificant} from './significance.js';
 import {lineCosts} from './source_lines.js';
@@ -189,7 +188,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
       {...{fills, found, marked}} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
   ), [told, fills, found, marked]);
   const legend = useMemo(
-    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
+    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} uncertain={profile.diff.scatter_unknown} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
   return (
     <>
       <Toolbar

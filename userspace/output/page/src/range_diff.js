@@ -119,7 +119,7 @@ export function rangeRule(profile, range, base) {
     const weights = times.weightsIn(one);
     return counter.count((add) => weights.forEach((weight, cell) => { if (weight > 0) add(cell, weight); }));
   });
-  const diff = {scale: before.all > 0 ? after.all / before.all : 1, all: after.all + before.all, self: null, total: null, stack: null};
+  const diff = {scale: before.all > 0 ? after.all / before.all : 1, all: after.all + before.all, self: null, total: null, stack: null, scatter_unknown: false};
   const ones = new Float64Array(profile.frameCount).fill(1);
   // Weights that are times of unknown parts have no such test.
   if (profile.about.unit !== 'samples' || before.all === 0 || after.all === 0) return {diff, noiseSelf: ones, noiseTotal: ones};
@@ -127,6 +127,7 @@ export function rangeRule(profile, range, base) {
     const {from, to} = times.snap(one);
     return scatter(counter, stacks, Math.round(from / stacks.stepNs), Math.round(to / stacks.stepNs), whole);
   });
+  diff.scatter_unknown = both.every((parts) => parts.every(({degrees}) => degrees <= 0));
   const noiseSelf = dispersions(both, profile.frameCount, 'self'), noiseTotal = dispersions(both, profile.frameCount, 'total');
   diff.self = criticalErrors(after.self.map((weight, frame) => standardErrors(diff, before.self[frame], weight, noiseSelf[frame])));
   diff.total = criticalErrors(after.total.map((weight, frame) => standardErrors(diff, before.total[frame], weight, noiseTotal[frame])));

@@ -9,6 +9,7 @@
  * @property {?number} self  standard errors from which on a change of a method's own weight counts; null: none does
  * @property {?number} total  the same for its total
  * @property {?number} stack  and for a node of the tree
+ * @property {boolean} scatter_unknown  how much the program itself scatters could not be measured, so that marks may be noise
  */
 
 const MIN_EXPECTED = 5;

@@ -1,0 +1,52 @@
+#include "cli/record_config.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "cli/event_source_command.h"
+#include "status/status.h"
+
+namespace clrsampler {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RecordConfigTest, OptionsOfWaitsNeedWaits) {
+  RecordConfig config;
+  config.wakers = true;
+  EXPECT_THAT(std::string(ToOptions(config).status().message()), HasSubstr("--wakers is for waits"));
+  EXPECT_THAT(HintOf(ToOptions(config).status()), HasSubstr("leave --wakers out"));
+  config.event = "wall";
+  EXPECT_TRUE(ToOptions(config).ok());
+  config = RecordConfig();
+  config.min_wait = "10us";
+  config.event = "alloc";
+  EXPECT_THAT(std::string(ToOptions(config).status().message()), HasSubstr("--min-wait is for waits"));
+  config.event = "off-cpu";
+  EXPECT_TRUE(ToOptions(config).ok());
+}
+
+TEST(RecordConfigTest, TheEventStreamHasNoOptionsOfProbes) {
+  const std::pair<const char*, std::function<void(RecordConfig&)>> kGiven[] = {
+      {"--hook-budget", [](RecordConfig& config) { config.hook_budget = 1; }},
+      {"--wakers", [](RecordConfig& config) { config.wakers = true; }},
+      {"--min-wait", [](RecordConfig& config) { config.min_wait = "10us"; }},
+      {"--max-frames", [](RecordConfig& config) { config.max_frames = 10; }},
+      {"--symbol-cache", [](RecordConfig& config) { config.symbol_cache = "/tmp"; }},
+      {"--perf-map-cap", [](RecordConfig& config) { config.perf_maps.cap = "1MiB"; }}};
+  for (const auto& [option, give] : kGiven) {
+    RecordConfig config;
+    config.source = "eventpipe";
+    config.event = "exception";
+    EXPECT_TRUE(CheckEventSource(config).ok());
+    give(config);
+    EXPECT_EQ(CheckEventSource(config).message(), std::string("--source eventpipe has no ") + option);
+    EXPECT_EQ(HintOf(CheckEventSource(config)), std::string("leave ") + option + " out");
+  }
+}
+
+}  // namespace
+}  // namespace clrsampler
