@@ -262,19 +262,24 @@ class CulpritTest(PauseTest):
 class ContainersTest(PauseTest):
     """Containers of one image: each has an overlayfs of its own, with one runtime below them all."""
 
-    def test_probes_are_planted_once_for_all(self):
+    def hooked(self, options="", change=None):
+        """How many images are hooked for one container, and for it and another one. `change`: what each does to its runtime's files."""
         version = VERSIONS[-1]
         self.need_runtime(version)
         (dotnet, *arguments), env = runtimes.command(version, "gc", "--seconds", "60")
         root = os.path.dirname(dotnet)
         with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder, contextlib.ExitStack() as stack:
-            os.mkdir(empty := os.path.join(folder, "empty"))
             targets, devices = [], set()
             for name in "ab":
-                os.mkdir(merged := os.path.join(folder, name))
-                subprocess.run(["mount", "-t", "overlay", "overlay", "-o", f"lowerdir={root}:{empty}", merged], check=True)
+                merged, upper, work = (os.path.join(folder, name + part) for part in ("", "-upper", "-work"))
+                for path in (merged, upper, work):
+                    os.mkdir(path)
+                layers = f"lowerdir={root},upperdir={upper},workdir={work}{options}"
+                subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, merged], check=True)
                 stack.callback(subprocess.run, ["umount", "--lazy", merged], check=True)
                 devices.add(os.stat(os.path.join(merged, "dotnet")).st_dev)
+                if change is not None:
+                    subprocess.run([*change, os.path.join(merged, "shared")], check=True)
                 targets.append(stack.enter_context(harness.Target([os.path.join(merged, "dotnet"), *arguments],
                                                                   env={**env, "DOTNET_ROOT": merged, "DOTNET_GCgen0size": "400000"})))
             self.assertEqual(len(devices), 2, "the kernel gives both the same device: the check would prove nothing")
@@ -287,8 +292,20 @@ class ContainersTest(PauseTest):
                 self.assertEqual(counts["unexpected"], 0, counts)
                 hooked[len(pids)] = counts["images_hooked"]
                 print(f"    {len(pids)} of them: {counts}", flush=True)
-            self.assertEqual(hooked[2], hooked[1])
             self.assertGreater(hooked[1], 0)
+            return hooked[1], hooked[2]
+
+    def test_probes_are_planted_once_for_all(self):
+        one, both = self.hooked()
+        self.assertEqual(both, one)
+
+    def test_containers_that_own_their_runtime_have_probes_each(self):
+        one, both = self.hooked(change=["chown", "-R", "1:1"])
+        self.assertEqual(both, 2 * one)
+
+    def test_copies_without_data_share_their_probes(self):
+        one, both = self.hooked(options=",metacopy=on", change=["chown", "-R", "1:1"])
+        self.assertEqual(both, one)
 
 
 class ErrorTest(PauseTest):

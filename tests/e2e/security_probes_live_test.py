@@ -144,13 +144,13 @@ class RuntimesOfContainersTest(harness.LiveTest):
     NEEDS = ("dotnet",)
     VERSION = "10.0.14"
 
-    def in_overlay(self, name, before="", options=""):
+    def in_overlay(self, name, before=""):
         """The runtime's folder, as the lower layer of a container's, at the same path."""
         root, work = runtimes.root(self.VERSION), tempfile.mkdtemp(prefix=f"clrsampler-{name}-")
         self.addCleanup(os.rmdir, work)
         return ["unshare", "--mount", "sh", "-ec",
                 f"mount -t tmpfs none {work}; mkdir {work}/u {work}/w; "
-                f"mount -t overlay overlay -o lowerdir={root},upperdir={work}/u,workdir={work}/w{options} {root}; {before} exec \"$@\"", "sh"]
+                f"mount -t overlay overlay -o lowerdir={root},upperdir={work}/u,workdir={work}/w {root}; {before} exec \"$@\"", "sh"]
 
     def test_overlays_and_hard_links(self):
         self.need_runtime(self.VERSION)
@@ -161,12 +161,6 @@ class RuntimesOfContainersTest(harness.LiveTest):
             "a container": self.in_overlay("first"),
             "another container of the image": self.in_overlay("second"),
             "one with a copy of its own": self.in_overlay("copy", f"touch {library};"),
-            # Copies that keep all that stat tells of them but the time of change.
-            "one that gave the runtime to its user": self.in_overlay("given", f"chown 1:1 {library};"),
-            "another one that did": self.in_overlay("given2", f"chown 1:1 {library};"),
-            # Copies of the metadata alone: both share the data of the image.
-            "one that copied no data": self.in_overlay("meta", f"chown 1:1 {library};", ",metacopy=on"),
-            "another one that copied no data": self.in_overlay("meta2", f"chown 1:1 {library};", ",metacopy=on"),
             "one whose copy has two names": self.in_overlay("link", f"touch {library}; ln {library} {library}.other;"),
         }
         with contextlib.ExitStack() as stack:
