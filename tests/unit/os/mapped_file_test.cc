@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -75,8 +76,25 @@ TEST(MappedFileTest, ManyMissingPagesTakeOneMapping) {
 }
 
 // A huge page can't be replaced in part.
+// One more huge page than the system has, for as long as it lives. Root may have it.
+class HugePage {
+ public:
+  HugePage() {
+    if (std::ifstream(kSetting) >> before_) Set(before_ + 1);
+  }
+  ~HugePage() { Set(before_); }
+  HugePage(const HugePage&) = delete;
+  HugePage& operator=(const HugePage&) = delete;
+
+ private:
+  static constexpr char kSetting[] = "/proc/sys/vm/nr_hugepages";
+  static void Set(uint64_t pages) { std::ofstream(kSetting) << pages << std::flush; }
+  uint64_t before_ = 0;
+};
+
 TEST(MappedFileTest, AFileOfHugePagesMayBeTruncatedToo) {
   constexpr size_t kBytes = 2 << 20;
+  const HugePage page;
   const UniqueFd fd(memfd_create("huge", MFD_HUGETLB | MFD_CLOEXEC));
   if (!fd.valid() || ftruncate(fd.get(), kBytes) != 0) GTEST_SKIP() << "the kernel has no huge pages";
   const absl::StatusOr<MappedFile> file = MappedFile::Map(fd.get(), 0, 0, kBytes);
