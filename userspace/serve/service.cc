@@ -300,7 +300,8 @@ absl::StatusOr<ServeEnd> Service::Run() {
     }));
     const int signal = recorder->stop_signal();
     if (signal == 0 && recorder->wants_fresh_start()) {
-      options_.log("note: more memory than --memory-limit is in use; sampling begins anew");
+      options_.log(
+          "note: more memory than --memory-limit is in use, or names take all that they may; sampling begins anew");
       options_.log("  hint: a higher --memory-limit, or fewer processes: --comm, --container, --cgroup, --uid");
       recorder.reset();
       malloc_trim(0);  // what was freed stays with the process otherwise

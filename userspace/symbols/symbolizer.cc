@@ -45,12 +45,20 @@ Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, st
 
 Resolution Symbolizer::Resolve(const FrameQuery& query) {
   main_loop_.Check();
-  size_t& bytes = name_bytes_.Of(query.process);
-  if (HasTooMany(bytes)) return LeaveOut(query);
+  NameBytes& bytes = name_bytes_.Of(query.process);
+  if (HasTooMany(bytes, query.time)) return LeaveOut(query);
   const size_t before = frames_.bytes();
   const Resolution answer = ResolveAny(query);
-  bytes += frames_.bytes() - before;
+  bytes.taken += frames_.bytes() - before;
   return answer;
+}
+
+bool Symbolizer::HasTooMany(NameBytes& bytes, MonotonicTime time) const {
+  if (time > bytes.since) {
+    const uint64_t more = (time.ns - bytes.since.ns) / kMillisecondNs * kNameBytesASecond / 1000;
+    if (more > 0) bytes = {bytes.taken - std::min<size_t>(bytes.taken, more), time};
+  }
+  return bytes.taken >= kMaxNameBytes || full();
 }
 
 // Addresses that were named before are in the caches of those who ask, and keep their names.
@@ -59,15 +67,15 @@ Resolution Symbolizer::LeaveOut(const FrameQuery& query) {
   if (notices_ != nullptr) {
     const uint32_t pid = query.process.key.tgid;
     notices_->Add("names_left_out", absl::StrCat(pid),
-                  absl::StrCat("functions of process ", pid, " are not named any more: the names of ",
-                               frames_.bytes() >= kMaxNameBytesOfAll ? "all processes" : "this one process", " take ",
-                               (frames_.bytes() >= kMaxNameBytesOfAll ? kMaxNameBytesOfAll : kMaxNameBytes) >> 20,
+                  absl::StrCat("not all functions of process ", pid, " are named: the names of ",
+                               full() ? "all processes" : "this one process", " take ",
+                               (full() ? kMaxNameBytesOfAll : kMaxNameBytes) >> 20,
                                " MiB; those that were met before keep their names"),
                   "is it a program that means harm? --pid samples the others alone");
   }
   return Resolution{frames_.Intern(Frame{is_jit ? FrameKind::kJit : FrameKind::kNative, NameSource::kNone,
                                          "[function of a program with too many names]", "", ""}),
-                    MonotonicTime::Min(), MonotonicTime::Max()};
+                    query.time, query.time};
 }
 
 Resolution Symbolizer::ResolveAny(const FrameQuery& query) {
@@ -129,11 +137,11 @@ Resolution Symbolizer::Unknown(std::string text, MonotonicTime until) {
 
 void Symbolizer::Observe(const Process& process, const ObservedSample& sample) {
   main_loop_.Check();
-  size_t& bytes = name_bytes_.Of(process);
-  if (HasTooMany(bytes)) return;
+  NameBytes& bytes = name_bytes_.Of(process);
+  if (HasTooMany(bytes, sample.time)) return;
   const size_t before = frames_.bytes();
   for (SampleObserver* observer : observers_) observer->Observe(process, sample);
-  bytes += frames_.bytes() - before;
+  bytes.taken += frames_.bytes() - before;
 }
 
 bool Symbolizer::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {

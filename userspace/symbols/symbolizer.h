@@ -27,10 +27,14 @@ class Symbolizer {
              Notices* notices = nullptr);
 
   // A program decides how many names it has, how long they are, and which of them are sampled. Beyond these bounds of
-  // FrameTable::bytes no source is asked about its code: that of one process, and that of all together. 30,000
-  // functions of a .NET program take some 20 MB.
+  // FrameTable::bytes no source is asked about its code: that of one process at once, what it may add in a second, and
+  // that of all together. 30,000 functions of a .NET program take some 20 MB. One that makes methods all the time meets
+  // some hundred new ones a second, of 0.7 KB each.
   static constexpr size_t kMaxNameBytes = 32 << 20;
+  static constexpr size_t kNameBytesASecond = 128 << 10;
   static constexpr size_t kMaxNameBytesOfAll = 256 << 20;
+  // No function that was not met before gets a name. Only a table that begins anew helps.
+  bool full() const { return frames_.bytes() >= kMaxNameBytesOfAll; }
 
   // Told of each frame of managed code that Resolve finds: of the frame without its line, and of the one with it.
   using FoundManaged = std::function<void(const FrameQuery& query, FrameId plain, FrameId frame)>;
@@ -59,8 +63,12 @@ class Symbolizer {
     bool complete = false;         // for the latest time that was asked for
   };
 
-  // Whether the names of the process are too many by now. `bytes`: of those that were made for it.
-  bool HasTooMany(size_t bytes) const { return bytes >= kMaxNameBytes || frames_.bytes() >= kMaxNameBytesOfAll; }
+  struct NameBytes {
+    size_t taken = 0;     // by which the table of frames has grown for the process, less what it may add in a second
+    MonotonicTime since;  // of samples; `taken` is as of then
+  };
+  // Whether the names of the process are too many by now.
+  bool HasTooMany(NameBytes& bytes, MonotonicTime time) const;
   Resolution LeaveOut(const FrameQuery& query);
   Resolution ResolveAny(const FrameQuery& query);
   Resolution ResolveName(const FrameQuery& query);
@@ -75,7 +83,7 @@ class Symbolizer {
   Notices* const notices_;
   FoundManaged found_managed_;
   PerProcess<CaughtUp> caught_up_;
-  PerProcess<size_t> name_bytes_;  // that the table of frames has grown by for the process
+  PerProcess<NameBytes> name_bytes_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -218,8 +218,8 @@ TEST(SymbolizerBoundTest, TheNamesOfOneProcessTakeABoundedAmountOfMemory) {
   Symbolizer symbolizer({&names}, frames, {}, &notices);
   Process hostile{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
   Process other{ProcessKey{8, 1}, TargetFiles("/nonexistent", 8)};
-  const auto ask = [&](Process& process, uint64_t address) -> const Frame& {
-    return frames.at(symbolizer.Resolve({process, nullptr, address, address, {50}}).frame);
+  const auto ask = [&](Process& process, uint64_t address, uint64_t time = 50) -> const Frame& {
+    return frames.at(symbolizer.Resolve({process, nullptr, address, address, {time}}).frame);
   };
   EXPECT_EQ(ask(hostile, 1).source, NameSource::kElfSymbols);
   uint64_t address = 2;
@@ -231,6 +231,12 @@ TEST(SymbolizerBoundTest, TheNamesOfOneProcessTakeABoundedAmountOfMemory) {
   EXPECT_EQ(notices.counts().at("names_left_out"), 2u);
   ASSERT_EQ(notices.kept().size(), 1u);
   EXPECT_TRUE(ask(other, 1'000'000).named());
+  // A program that makes methods all the time has names for those of the next second, too.
+  constexpr uint64_t kEach = 4 << 10, kSeconds = 10;
+  uint64_t more = 0;
+  while (ask(hostile, address + 2 + more, 50 + kSeconds * kSecondNs).named() && more < 20'000) ++more;
+  EXPECT_GT(more, kSeconds * Symbolizer::kNameBytesASecond / (2 * kEach));
+  EXPECT_LT(more, kSeconds * Symbolizer::kNameBytesASecond / kEach + 2);
 }
 
 TEST(FrameTableTest, LongTextsAreCutAndLongSymbolsAreLeftOut) {
