@@ -6,6 +6,7 @@ The test judges too how long the process stood still for them, and which thread 
 import collections
 import contextlib
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -270,11 +271,13 @@ class ContainersTest(PauseTest):
         root = os.path.dirname(dotnet)
         with tempfile.TemporaryDirectory(prefix="clrsampler-test-") as folder, contextlib.ExitStack() as stack:
             targets, devices = [], set()
+            # A file with several names gets another inode where it is copied up. Those of an image have one name.
+            lower = shutil.copytree(root, os.path.join(folder, "lower"))
             for name in "ab":
                 merged, upper, work = (os.path.join(folder, name + part) for part in ("", "-upper", "-work"))
                 for path in (merged, upper, work):
                     os.mkdir(path)
-                layers = f"lowerdir={root},upperdir={upper},workdir={work}{options}"
+                layers = f"lowerdir={lower},upperdir={upper},workdir={work}{options}"
                 subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, merged], check=True)
                 stack.callback(subprocess.run, ["umount", "--lazy", merged], check=True)
                 devices.add(os.stat(os.path.join(merged, "dotnet")).st_dev)

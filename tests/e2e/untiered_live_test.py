@@ -58,6 +58,8 @@ class UntieredTest(harness.LiveTest):
                 found = self.rows(target.host_pid, truth, folder)
         tiers = collections.Counter()
         for address, (method, tier) in truth.items():
+            if method.startswith("dynamicClass::"):
+                continue  # these always read Optimized (docs/frame-names.md)
             text, ours, line_kind = found[address]
             self.assertEqual(ours, tier, f"{method}: {text}")
             self.assertIn(f"[{tier}]", text)
@@ -66,7 +68,7 @@ class UntieredTest(harness.LiveTest):
             tiers[tier, line_kind] += 1
         print(f"    {version} {way}: {dict(tiers)}", flush=True)
         self.assertGreater(tiers["MinOptJitted", "exact"], 2)
-        self.assertEqual(way == "Release build", any(tier == "Optimized" for tier, _ in tiers), tiers)
+        self.assertEqual(way == "Release build", any(tier.startswith("Optimized") for tier, _ in tiers), tiers)
 
     def test_tiers_are_those_of_the_perf_map(self):
         for version in VERSIONS:
