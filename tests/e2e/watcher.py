@@ -70,6 +70,15 @@ def units(target):
     raise AssertionError("the target ended")
 
 
+def goes_on(target, seconds=30):
+    """Whether it does more work. A tick may pass without any, where others have the CPUs."""
+    before, end = units(target), time.monotonic() + seconds
+    while time.monotonic() < end:
+        if units(target) > before:
+            return True
+    return False
+
+
 def changed_code(pid):
     """How many bytes of the runtime's code differ from its file: the kernel's breakpoints."""
     changed = 0
