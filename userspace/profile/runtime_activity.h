@@ -67,12 +67,15 @@ class RuntimeActivity {
   void DropBefore(MonotonicTime time);
   bool empty() const { return periods_.empty() && compilations_.empty() && under_way_.empty(); }
 
- private:
   // The most periods of each kind, whatever a hostile process does: each question looks at all. 100 ms of 40,000
   // compilations a second.
   static constexpr size_t kMaxPeriods = 4096;
   // Threads that ask at one time; a hostile process can't make it more.
   static constexpr size_t kMaxRequests = 64;
+  // How much is kept: at most kMaxPeriods of three kinds, and kMaxRequests.
+  size_t held() const { return periods_.size() + under_way_.size() + compilations_.size() + unanswered_.size(); }
+
+ private:
   // An end that has not come by then will not: the longest that a sample waits.
   static constexpr uint64_t kMaxCompilationNs = 2'000'000'000;
 

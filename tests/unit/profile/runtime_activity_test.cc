@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -274,15 +275,20 @@ TEST_F(RuntimeActivityTest, ForgetsWhatIsOver) {
 
 TEST_F(RuntimeActivityTest, HoldsLittleWhateverComes) {
   std::mt19937_64 random(7);
+  size_t most = 0;
   for (uint64_t i = 0; i < uint64_t{Rounds(50'000)}; ++i) {
     const auto tid = static_cast<uint32_t>(random());
     Add(i, static_cast<Kind>(random() % 6), tid, {random() % 8, random() % 4, 0, random() % 2});
     activity_.CompilationBegan(tid, {i}, random() % 4, 1);
     if (random() % 3 == 0) activity_.CompilationEnded(tid, {i}, random() % 4, 1, i + 1);
     if (i % 97 == 0) activity_.At(tid, ".NET Server GC", {i});
+    most = std::max(most, activity_.held());
   }
+  EXPECT_GT(most, RuntimeActivity::kMaxPeriods) << "enough came to reach the bounds";
+  EXPECT_LE(most, 3 * RuntimeActivity::kMaxPeriods + RuntimeActivity::kMaxRequests);
   activity_.DropBefore({10'000'000'000});
   activity_.DropBefore({20'000'000'000});
+  EXPECT_LT(activity_.held(), most);
 }
 
 }  // namespace
