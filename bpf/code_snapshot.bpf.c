@@ -14,8 +14,13 @@
 #define WORD_BYTES 256	   /* of code that one word of the map stands for */
 #define MAX_WORDS_BACK 32  /* 8 KB of one dynamic method's code; beyond that it has no snapshot */
 #define LAST_STUB_KIND 0xf /* a header this small is no header */
-#define LEAF_WORDS 16	   /* of the stack: one may be the return address of a leaf without a frame */
-#define LEAF_SNAPSHOTS 3   /* the rest of the room is for the chain */
+#define MAX_FUNCTIONS 4096 /* of one method: its body and its funclets */
+/* Offsets in a method's header, in its copy: how many functions there are, and the first of them. */
+#define FUNCTION_COUNT_AT 32
+#define FUNCTIONS_AT 36
+#define PACKED_UNWIND_MASK 3 /* of the unwind data of a function without an end: it is the data itself */
+#define LEAF_WORDS 16	     /* of the stack: one may be the return address of a leaf without a frame */
+#define LEAF_SNAPSHOTS 3     /* the rest of the room is for the chain */
 
 /* Copies the heap that holds `address` to scratch.heap; returns the version of its nibble map, 0: there is none. */
 __attribute__((noinline)) int find_transient_heap(__u32 cpu, __u64 address)
@@ -107,6 +112,13 @@ __attribute__((noinline)) int find_start(__u32 cpu, __u32 version)
 	return 0;
 }
 
+static __always_inline struct wire_transient_code *transient_code_of(struct scratch *scratch)
+{
+	__u32 tgid = scratch->sample.tgid;
+
+	return bpf_map_lookup_elem(&transient_code, &tgid);
+}
+
 /* Fills in what stands at snapshot.start; 0: no method. */
 __attribute__((noinline)) int read_identity(__u32 cpu)
 {
@@ -114,12 +126,10 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 	struct wire_code_snapshot *snapshot;
 	struct wire_transient_code *code;
 	__u64 method_desc = 0, name = 0;
-	__u32 tgid;
 
 	if (!scratch)
 		return 0;
-	tgid = scratch->sample.tgid;
-	code = bpf_map_lookup_elem(&transient_code, &tgid);
+	code = transient_code_of(scratch);
 	if (!code)
 		return 0;
 	snapshot = &scratch->snapshot;
@@ -138,29 +148,75 @@ __attribute__((noinline)) int read_identity(__u32 cpu)
 	return 1;
 }
 
+/* Where a function ends that has no end of its own: the first word of its unwind data has its length. 0: unreadable. */
+static __always_inline __u32 end_by_unwind_data(__u64 base, __u32 begin, __u32 data)
+{
+	__u32 word = 0;
+
+	if (data & PACKED_UNWIND_MASK)
+		return begin + (data >> 2 & 0x7ff) * 4;
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)(base + data)))
+		return 0;
+	return begin + (word & 0x3ffff) * 4;
+}
+
 /*
- * Reads the data that unwinding needs of the method, where it needs any: all of it or nothing. Bytes at header: number
- * of functions, {begin, end, unwind data}.
+ * Whether snapshot.address lies in the method at snapshot.start. The map tells where the last method before an address
+ * begins, and not where it ends. The memory behind it may be free now, and the next method's in a moment. A word of the
+ * stack that is left over from a method that was freed points there.
  */
+__attribute__((noinline)) int is_in_method(__u32 cpu)
+{
+	struct scratch *scratch = scratch_of(cpu);
+	struct wire_code_snapshot *snapshot;
+	struct wire_transient_code *code;
+	__u32 functions = 0, begin = 0, end, last[3] = {};
+	bool has_end;
+	__u64 at;
+
+	if (!scratch)
+		return 0;
+	code = transient_code_of(scratch);
+	if (!code)
+		return 0;
+	has_end = code->function_bytes == WIRE_FUNCTION_WITH_END;
+	snapshot = &scratch->snapshot;
+	__builtin_memcpy(&functions, snapshot->identity + FUNCTION_COUNT_AT, sizeof(functions));
+	__builtin_memcpy(&begin, snapshot->identity + FUNCTIONS_AT, sizeof(begin));
+	if (!functions || functions > MAX_FUNCTIONS)
+		return 0;
+	at = snapshot->header + FUNCTIONS_AT;
+	if (functions == 1)
+		__builtin_memcpy(last, snapshot->identity + FUNCTIONS_AT, sizeof(last));
+	else if (has_end && bpf_probe_read_user(last, WIRE_FUNCTION_WITH_END,
+						(void *)(at + (functions - 1) * WIRE_FUNCTION_WITH_END)))
+		return 0;
+	else if (!has_end && bpf_probe_read_user(last, WIRE_FUNCTION_WITHOUT_END,
+						 (void *)(at + (functions - 1) * WIRE_FUNCTION_WITHOUT_END)))
+		return 0;
+	end = has_end ? last[1] : end_by_unwind_data(snapshot->start - begin, last[0], last[1]);
+	return begin < end && snapshot->address - snapshot->start < end - begin;
+}
+
+/* Reads the data that unwinding needs of the method, where it needs any: all of it or nothing. */
 __attribute__((noinline)) int read_unwind_data(__u32 cpu)
 {
 	struct scratch *scratch = scratch_of(cpu);
 	struct wire_code_snapshot *snapshot;
 	struct wire_transient_code *code;
-	__u32 functions = 0, begin = 0, data = 0, tgid;
+	__u32 functions = 0, begin = 0, data = 0;
 
 	if (!scratch)
 		return 0;
 	snapshot = &scratch->snapshot;
-	tgid = scratch->sample.tgid;
-	code = bpf_map_lookup_elem(&transient_code, &tgid);
-	if (!code || !code->unwind_data) {
+	code = transient_code_of(scratch);
+	if (!code || code->function_bytes != WIRE_FUNCTION_WITH_END) {
 		__builtin_memset(snapshot->unwind, 0, sizeof(snapshot->unwind));
 		return 0;
 	}
-	__builtin_memcpy(&functions, snapshot->identity + 32, sizeof(functions));
-	__builtin_memcpy(&begin, snapshot->identity + 36, sizeof(begin));
-	__builtin_memcpy(&data, snapshot->identity + 44, sizeof(data));
+	__builtin_memcpy(&functions, snapshot->identity + FUNCTION_COUNT_AT, sizeof(functions));
+	__builtin_memcpy(&begin, snapshot->identity + FUNCTIONS_AT, sizeof(begin));
+	__builtin_memcpy(&data, snapshot->identity + FUNCTIONS_AT + 8, sizeof(data));
 	if (!functions ||
 	    bpf_probe_read_user(snapshot->unwind, sizeof(snapshot->unwind), (void *)(snapshot->start - begin + data)) ||
 	    bpf_probe_read_user(snapshot->code, sizeof(snapshot->code), (void *)snapshot->address))
@@ -196,7 +252,7 @@ __attribute__((noinline)) int snapshot_code(__u32 cpu, __u64 address)
 		return 0;
 	version = find_transient_heap(cpu, address);
 	scratch->snapshot.address = address;
-	if (version && find_start(cpu, version) && read_identity(cpu)) {
+	if (version && find_start(cpu, version) && read_identity(cpu) && is_in_method(cpu)) {
 		read_unwind_data(cpu);
 		keep_snapshot(cpu);
 	}

@@ -407,6 +407,10 @@ struct wire_thread {
 	__u32 has_stack; /* a WIRE_THREAD_STACK of the same time was to follow */
 };
 
+/* {begin, end, unwind data}, of x86-64; snapshots hold the unwind data. */
+#define WIRE_FUNCTION_WITH_END 12
+/* {begin, unwind data}, of arm64, whose code keeps frame records: unwinding needs no data. */
+#define WIRE_FUNCTION_WITHOUT_END 8
 /*
  * Where a process keeps transient code, and how to read it: user space tells the sampler (map transient_code, by
  * tgid).
@@ -415,7 +419,7 @@ struct wire_transient_code {
 	__u64 begin;	      /* of the first heap */
 	__u64 end;	      /* of the last one */
 	__u16 nibble_version; /* 1 or 2: formats/runtime/nibble_map.h */
-	__u16 unwind_data;    /* not 0: snapshots hold unwind data; code of arm64 keeps frame records and needs none */
+	__u16 function_bytes; /* of a RUNTIME_FUNCTION: WIRE_FUNCTION_... */
 	__u16 method_flags;   /* offset in the MethodDesc */
 	__u16 dynamic_name;   /* offset in the MethodDesc of a dynamic method */
 	/* All that follows is the kernel's; 0 at first. */

@@ -259,6 +259,16 @@ class Target:
         while self.cpu_ns() - begin < seconds * 1e9 and time.monotonic() < deadline:
             time.sleep(0.01)
 
+    def outrank(self):
+        """Gets it three times the CPU time of tests and builds beside this one: what must happen so many times a second then does, and the agent
+        is not kept from its own work. Kernels that group tasks by session rank groups first, and a target has one of its own."""
+        with contextlib.suppress(OSError), open(f"/proc/{self.host_pid}/autogroup", "w") as f:
+            f.write("-5")
+        for thread in os.listdir(f"/proc/{self.host_pid}/task"):
+            with contextlib.suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, int(thread), -5)
+        return self
+
     def stays(self):
         """How often its threads came off a CPU so far; of those that live."""
         fields = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")

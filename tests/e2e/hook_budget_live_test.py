@@ -52,6 +52,7 @@ class HookBudgetTest(harness.LiveTest):
             with self.subTest(version=version):
                 self.need_runtime(version)
                 with harness.workload(version, "storm", "--seconds", 120) as target:
+                    target.outrank()
                     time.sleep(3)
                     limited = self.record(target)
                     free = self.record(target, "--hook-budget", "0", seconds=5)
@@ -85,6 +86,7 @@ class HookBudgetTest(harness.LiveTest):
         version = VERSIONS[-1]
         self.need_runtime(version)
         with harness.workload(version, "expr", "--seconds", 120) as target, Watcher("pauses", target.host_pid) as watcher:
+            target.outrank()
             result = self.record(target)
             seen = watcher.finish()
         counts, compiled = result.stats["pauses"], result.stats["jit"]
@@ -103,6 +105,7 @@ class HookBudgetTest(harness.LiveTest):
         self.need_runtime(version)
         with harness.workload(version, "storm", "--seconds", 120) as storm, harness.workload(version, "split", "--seconds", 120) as quiet, \
                 harness.workload(version, "split", "--seconds", 120) as another:
+            storm.outrank()
             time.sleep(2)
             alone = self.record(quiet, seconds=4)
             limited = self.record((quiet, another))
@@ -123,6 +126,7 @@ class HookBudgetTest(harness.LiveTest):
         version = VERSIONS[-1]
         self.need_runtime(version)
         with harness.workload(version, "storm", "--seconds", 60) as target:
+            target.outrank()
             time.sleep(2)
             with Watcher("pauses", target.host_pid) as watcher:
                 time.sleep(6)

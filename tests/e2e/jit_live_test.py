@@ -155,6 +155,7 @@ class StormTest(harness.LiveTest):
             with self.subTest(version=version):
                 self.need_runtime(version)
                 with harness.workload(version, "expr", "--seconds", 300, "--threads", THREADS) as target:
+                    target.outrank()
                     time.sleep(2)
                     # `clrsampler jit` has both probes of its own all the time.
                     agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", FREQUENCY, "--duration", "12s", "--hook-budget", "0"])
@@ -185,6 +186,7 @@ class StormTest(harness.LiveTest):
         version = runtimes.PACKED_VERSIONS[-1]
         self.need_runtime(version)
         with harness.workload(version, "expr", "--seconds", 300, "--threads", THREADS) as target:
+            target.outrank()
             time.sleep(2)
             agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", "49", "--hook-budget", "0"])
             agent.wait_until_sampling()

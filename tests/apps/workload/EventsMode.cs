@@ -94,20 +94,18 @@ static class EventsMode
     static void Block()
     {
         s_atLock = false;
-        using var started = new ManualResetEventSlim();
+        long before = Monitor.LockContentionCount;
         var thread = new Thread(() =>
         {
             s_threads.Add(Clock.ThreadId());  // nobody else is there to add one
-            started.Set();
             s_atLock = true;
             lock (s_lock) s_sum += s_page?.First ?? 0;
         });
         lock (s_lock)
         {
             thread.Start();
-            started.Wait();
-            // Until it sleeps in the lock: before that it spins for less than a millisecond.
-            while (!s_atLock || (thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
+            // Until it sleeps in the lock. Before that it spins, which the runtime calls a wait as well but does not count.
+            while (!s_atLock || Monitor.LockContentionCount == before || (thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
             Thread.Sleep(20);
         }
         thread.Join();

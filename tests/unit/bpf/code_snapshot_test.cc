@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kHeap = 0x7F3300001000, kMapBase = 0x7F3300000000, kMap = 0x7F4400000000;
 constexpr uint64_t kHeaders = 0x7F5500000000, kMethodDesc = 0x7F6600000000, kName = 0x7F7700000000;
+constexpr uint32_t kFirst = 0x500;                  // where methods begin, from what their functions count from
 constexpr uint64_t kReach = 32 * kNibbleWordBytes;  // how far back the sampler looks in version 1
 
 class CodeSnapshotTest : public testing::TestWithParam<NibbleMapVersion> {
@@ -27,7 +28,7 @@ class CodeSnapshotTest : public testing::TestWithParam<NibbleMapVersion> {
     };
     host_bpf.has_code = true;
     host_bpf.code.nibble_version = static_cast<uint16_t>(GetParam());
-    host_bpf.code.unwind_data = 1;
+    host_bpf.code.function_bytes = WIRE_FUNCTION_WITH_END;
     host_bpf.code.method_flags = 6;
     host_bpf.code.dynamic_name = 32;
     memory_.Map(kMethodDesc, 64);
@@ -52,7 +53,13 @@ class CodeSnapshotTest : public testing::TestWithParam<NibbleMapVersion> {
       memory_.Set<uint64_t>(kMapBase + heap.methods[i].start - 8, kHeaders + 64 * i);
       memory_.Set<uint64_t>(kHeaders + 64 * i, i);
       memory_.Set<uint64_t>(kHeaders + 64 * i + 24, kMethodDesc);
+      SetFunctions(kHeaders + 64 * i, {1, kFirst, kFirst + static_cast<uint32_t>(heap.methods[i].bytes), 0});
     }
+  }
+
+  // {how many, and these as the runtime writes them}
+  void SetFunctions(uint64_t header, const std::vector<uint32_t>& words) {
+    memory_.SetBytes(header + 32, std::as_bytes(std::span(words)));
   }
 
   std::optional<wire_code_snapshot> Snapshot(uint64_t address) {
@@ -81,7 +88,8 @@ TEST_P(CodeSnapshotTest, FindsTheSameStartAsUserSpaceForEveryByteOfRandomHeaps) 
     for (uint64_t offset = kHeap - kMapBase; offset < kBytes; ++offset) {
       const std::optional<uint64_t> start = FindMethodStart(GetParam(), offset, word);
       const std::optional<wire_code_snapshot> snapshot = Snapshot(kMapBase + offset);
-      if (!start || (GetParam() == NibbleMapVersion::k1 && offset / 256 - *start / 256 > kReach / 256)) {
+      if (!start || (GetParam() == NibbleMapVersion::k1 && offset / 256 - *start / 256 > kReach / 256) ||
+          offset - *start >= heap.At(offset)->bytes) {
         ASSERT_FALSE(snapshot.has_value()) << offset;
         continue;
       }
@@ -100,6 +108,7 @@ TEST_P(CodeSnapshotTest, OnHostileMapsItNeverFindsAnotherStart) {
   constexpr uint64_t kBytes = 16'384;
   memory_.Map(kMapBase - 8, kBytes + 8);
   memory_.Map(kHeaders, 64);
+  SetFunctions(kHeaders, {1, 0, UINT32_MAX, 0});
   SetHeap(kBytes);
   std::vector<uint32_t> words(kBytes / 256);
   memory_.SetBytes(kMap, std::as_bytes(std::span(words)));
@@ -117,7 +126,7 @@ TEST_P(CodeSnapshotTest, OnHostileMapsItNeverFindsAnotherStart) {
       if (start && *start < kBytes) memory_.Set<uint64_t>(kMapBase + *start - 8, kHeaders);
       host_bpf.reads = 0;
       const auto snapshot = Snapshot(kMapBase + offset);
-      EXPECT_LE(host_bpf.reads, 33u + 4u);
+      EXPECT_LE(host_bpf.reads, 33u + 5u);
       if (snapshot) {
         ASSERT_TRUE(start.has_value()) << "round " << round << ", offset " << offset;
         ASSERT_EQ(snapshot->start, kMapBase + *start) << "round " << round << ", offset " << offset;
@@ -144,23 +153,23 @@ TEST_P(CodeSnapshotTest, CopiesWhatUnwindingNeeds) {
   NibbleHeap heap(GetParam());
   heap.Add(0x2000, 300);
   Place(heap, 0x4000);
-  // One function that begins 0x500 behind the base that it counts from, its unwind data 0x900 behind that.
-  const std::array<uint32_t, 4> functions = {1, 0x500, 0x500 + 300, 0x900};
-  memory_.SetBytes(kHeaders + 32, std::as_bytes(std::span(functions)));
+  SetFunctions(kHeaders, {1, kFirst, kFirst + 300, kFirst + 0x400});
   std::array<uint8_t, 32> unwind, code;
   unwind.fill(0x5A);
   code.fill(0xC3);
-  memory_.SetBytes(kMapBase + 0x2000 - 0x500 + 0x900, std::as_bytes(std::span(unwind)));
+  memory_.SetBytes(kMapBase + 0x2000 + 0x400, std::as_bytes(std::span(unwind)));
   memory_.SetBytes(kMapBase + 0x2010, std::as_bytes(std::span(code)));
   const auto snapshot = Snapshot(kMapBase + 0x2010);
   ASSERT_TRUE(snapshot.has_value());
   EXPECT_EQ(std::memcmp(snapshot->unwind, unwind.data(), unwind.size()), 0);
   EXPECT_EQ(std::memcmp(snapshot->code, code.data(), code.size()), 0);
-  host_bpf.code.unwind_data = 0;
+  host_bpf.code.function_bytes = WIRE_FUNCTION_WITHOUT_END;
+  SetFunctions(kHeaders, {1, kFirst, kFirst + 0x400});
   const auto elsewhere = Snapshot(kMapBase + 0x2010);
   ASSERT_TRUE(elsewhere.has_value());
   EXPECT_EQ(std::count(std::begin(elsewhere->unwind), std::end(elsewhere->unwind), 0), 32) << "not asked for";
-  host_bpf.code.unwind_data = 1;
+  host_bpf.code.function_bytes = WIRE_FUNCTION_WITH_END;
+  SetFunctions(kHeaders, {1, kFirst, kFirst + 0x2000, kFirst + 0x400});
   // Without the instructions the unwind data alone would be read as that of a leaf outside its epilogue.
   const auto at_the_end = Snapshot(kMapBase + 0x4000 - 31);
   if (at_the_end) {
@@ -170,6 +179,49 @@ TEST_P(CodeSnapshotTest, CopiesWhatUnwindingNeeds) {
   const auto unreadable = Snapshot(kMapBase + 0x2010);
   ASSERT_TRUE(unreadable.has_value());
   EXPECT_EQ(std::count(std::begin(unreadable->unwind), std::end(unreadable->unwind), 0), 32);
+}
+
+// A word that is left over on a stack points behind a method: to free memory, where the next one may lie in a moment.
+TEST_P(CodeSnapshotTest, WhatLiesBehindAMethodIsNotItsCode) {
+  NibbleHeap heap(GetParam());
+  heap.Add(0x2000, 100);
+  Place(heap, 0x4000);
+  EXPECT_TRUE(Snapshot(kMapBase + 0x2000).has_value());
+  EXPECT_TRUE(Snapshot(kMapBase + 0x2000 + 99).has_value());
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000 + 100).has_value());
+  // Two funclets follow the body.
+  memory_.Map(kHeaders + 64, 64);
+  SetFunctions(kHeaders, {3, kFirst, kFirst + 100, 0, kFirst + 100, kFirst + 120, 0, kFirst + 120, kFirst + 150, 0});
+  EXPECT_TRUE(Snapshot(kMapBase + 0x2000 + 149).has_value());
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000 + 150).has_value());
+  for (const uint32_t impossible : {0u, 1u << 20}) {
+    memory_.Set<uint32_t>(kHeaders + 32, impossible);
+    EXPECT_FALSE(Snapshot(kMapBase + 0x2000).has_value()) << impossible;
+  }
+  SetFunctions(kHeaders, {1, kFirst, kFirst - 4, 0});
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000).has_value()) << "it ends before it begins";
+}
+
+// On arm64 a function's length is in instructions, in the first word of its unwind data.
+TEST_P(CodeSnapshotTest, FunctionsWithoutAnEndHaveTheirLengthInTheirUnwindData) {
+  NibbleHeap heap(GetParam());
+  heap.Add(0x2000, 100);
+  Place(heap, 0x4000);
+  host_bpf.code.function_bytes = WIRE_FUNCTION_WITHOUT_END;
+  constexpr uint32_t kOtherFields = 0x5800'0000;
+  memory_.Set<uint32_t>(kMapBase + 0x2000 + 0x400, kOtherFields | 100 / 4);
+  memory_.Set<uint32_t>(kMapBase + 0x2000 + 0x410, kOtherFields | 20 / 4);
+  SetFunctions(kHeaders, {1, kFirst, kFirst + 0x400});
+  EXPECT_TRUE(Snapshot(kMapBase + 0x2000 + 99).has_value());
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000 + 100).has_value());
+  SetFunctions(kHeaders, {2, kFirst, kFirst + 0x400, kFirst + 100, kFirst + 0x410});
+  EXPECT_TRUE(Snapshot(kMapBase + 0x2000 + 119).has_value());
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000 + 120).has_value());
+  SetFunctions(kHeaders, {1, kFirst, 60 / 4 << 2 | 1});  // packed
+  EXPECT_TRUE(Snapshot(kMapBase + 0x2000 + 59).has_value());
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000 + 60).has_value());
+  SetFunctions(kHeaders, {1, kFirst, 0x7000'0000});  // not there
+  EXPECT_FALSE(Snapshot(kMapBase + 0x2000).has_value());
 }
 
 TEST_P(CodeSnapshotTest, NamesAreOfDynamicMethodsOnlyAndAlwaysEnd) {

@@ -78,7 +78,7 @@ bool TransientHeaps::PublishHeaps(const RuntimeLayout& layout, std::vector<wire_
                                   const Publish& publish) {
   wire_transient_code code{};
   code.nibble_version = static_cast<uint16_t>(layout.nibble_map);
-  code.unwind_data = layout.machine == ElfMachine::kX64;
+  code.function_bytes = layout.runtime_function.has_end ? WIRE_FUNCTION_WITH_END : WIRE_FUNCTION_WITHOUT_END;
   code.method_flags = static_cast<uint16_t>(layout.method_desc.flags);
   code.dynamic_name = static_cast<uint16_t>(layout.dynamic_method_name);
   if (!heaps.empty()) code.begin = heaps.front().begin;
