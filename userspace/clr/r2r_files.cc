@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "formats/byte_reader.h"
+#include "formats/proc/maps_text.h"
 #include "os/path_text.h"
 #include "process/mounts_identity.h"
 
@@ -149,7 +150,7 @@ R2rFile* R2rFiles::Use(const Process& process, const std::shared_ptr<const Image
   if (slot == nullptr) {
     slot = std::make_unique<R2rFile>();
     slot->content = content;
-    slot->path = std::string(absl::StripSuffix(path, " (deleted)"));
+    slot->path = std::string(WithoutDeletedMark(path));
     slot->is_pe = LooksLikePe(content->bytes());
     if (slot->is_pe) {
       slot->image = ImageRef({.path = slot->path, .file_hash = images_->HashOf(*content)});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "export/signals_blocked.h"
+#include "profile/window.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -12,7 +13,6 @@ namespace {
 // The wait after the end of the time that was asked for: a window, its names and its way to us.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kLiveLookUp = std::chrono::seconds(1);
-constexpr uint64_t kCutNs = 5'000'000;  // WindowClock::kSlewNs: a window ends this near to the time that was asked for
 
 uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
@@ -37,7 +37,7 @@ absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView 
   const uint64_t length = selection.to_unix_ns - std::min(now_unix_ns, selection.to_unix_ns);
   // Events without times count where their window begins, so that moment has to be covered.
   HistorySelection covered = selection;
-  if (view != ProfileView::kCpu) covered.from_unix_ns -= std::min(kCutNs, covered.from_unix_ns);
+  if (view != ProfileView::kCpu) covered.from_unix_ns -= std::min(Window::kMaxSlewNs, covered.from_unix_ns);
   {
     const std::lock_guard lock(mutex_);
     if (waiting_ >= kMostWaiting) {
@@ -70,7 +70,7 @@ void LiveProfiles::Take(Waiting& waiting, const std::vector<SharedWindow>& windo
     waiting.seen = window->number;
     waiting.profile->Add(*window);
     // A window that was cut for this ends there, give or take the slew of its clock towards the wall clock.
-    waiting.complete = window->end_unix_ns + kCutNs >= waiting.to_unix_ns;
+    waiting.complete = window->end_unix_ns + Window::kMaxSlewNs >= waiting.to_unix_ns;
   }
 }
 

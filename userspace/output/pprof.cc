@@ -126,8 +126,9 @@ class PprofEncoder {
     if (meta.start_unix_ns > 0) {
       builder_.add_int64(pprof::Profile::kTimeNanos, static_cast<int64_t>(meta.start_unix_ns));
     }
-    if (meta.duration_ns > 0) {
-      builder_.add_int64(pprof::Profile::kDurationNanos, static_cast<int64_t>(meta.duration_ns));
+    // The format has no gaps. Rates are by the time that was recorded.
+    if (const uint64_t recorded_ns = meta.recorded_ns(); recorded_ns > 0) {
+      builder_.add_int64(pprof::Profile::kDurationNanos, static_cast<int64_t>(recorded_ns));
     }
     const auto comment = [&](absl::string_view key, absl::string_view text) {
       if (!text.empty()) builder_.add_int64(pprof::Profile::kComment, strings_.Add(absl::StrCat(key, text)));

@@ -209,7 +209,7 @@ void Intake::TakeRuntimeEvent(std::span<const std::byte> record) {
   Process& process = parts_.table.FindOrScan(event.tgid, event.process_start_ns);
   if constexpr (std::is_same_v<Event, wire_compiled>) {
     ++news_;
-    parts_.memory.NoteCompiled(process, event.entry, event.method);
+    parts_.memory.NoteCompiled(process, event.entry, event.method, {event.header.time_ns});
   }
   std::optional<RuntimeItem> item = parts_.hooks->Arrived(process, event);
   if (item) queue_.Push({event.header.time_ns}, HeldItem(*item));

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "profile/window.h"
+
 namespace clrsampler {
 
 void WindowClock::Begin(MonotonicTime now, uint64_t now_unix_ns) {
@@ -34,6 +36,7 @@ WindowTimes WindowClock::Close(MonotonicTime end, uint64_t unix_ns_of_end) {
   const auto off_ns = static_cast<int64_t>(unix_ns_of_end - end_unix_ns);
   const bool jumped = std::abs(off_ns) > kJumpNs;
   if (jumped && lengths_.cuts != nullptr) lengths_.cuts->Clear();  // they were of the other clock
+  constexpr int64_t kSlewNs{Window::kMaxSlewNs};
   const int64_t slew_ns = jumped ? 0 : std::clamp(off_ns, -kSlewNs, kSlewNs);
   times.end_unix_ns = end_unix_ns + static_cast<uint64_t>(slew_ns);
   jump_ns_ = jumped ? off_ns : 0;

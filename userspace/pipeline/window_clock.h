@@ -31,7 +31,6 @@ struct WindowTimes {
 class WindowClock {
  public:
   static constexpr int64_t kJumpNs = 1'000'000'000;  // above this the clock was set, or the machine slept
-  static constexpr int64_t kSlewNs = 5'000'000;      // below, a window follows it by at most so much
 
   explicit WindowClock(const WindowLengths& lengths) : lengths_(lengths) {}
 

@@ -25,7 +25,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "formats/proc/maps_text.h"
 #include "formats/proc/mountinfo_text.h"
 #include "os/file_io.h"
@@ -38,7 +37,6 @@ namespace {
 
 constexpr int kMaxDescriptors = 16 * 1024;
 constexpr size_t kMaxMountInfoBytes = 64 << 20;  // 100,000 mounts, the kernel's default limit, of 600 bytes
-constexpr absl::string_view kDeleted = " (deleted)";
 
 // Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may be
 // able to make such a node and not to open it. The agent may open it. So a file is first only located, and opened when
@@ -247,7 +245,7 @@ class Answerer {
   }
 
   absl::Status Mapping() {
-    const absl::string_view path = absl::StripSuffix(question_.path, kDeleted);
+    const absl::string_view path = WithoutDeletedMark(question_.path);
     const absl::Status by_path = Locate(path, 0);
     // Device numbers are not compared here: stacked file systems (overlayfs, btrfs) report other ones in maps than in
     // stat.

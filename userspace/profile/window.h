@@ -103,6 +103,9 @@ struct WindowMethod {
 };
 
 struct Window {
+  // The end follows the wall clock by at most so much.
+  static constexpr uint64_t kMaxSlewNs = 5'000'000;
+
   uint64_t number = 0;  // 1, 2, ... of a run
   uint64_t begin_unix_ns =
       0;                     // that of the first window, and the monotonic clock since: no window overlaps another one,

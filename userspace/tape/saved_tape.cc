@@ -132,6 +132,8 @@ void SavedTape::NextIteration() {
 
 absl::Status SavedTape::Finish() {
   finished_ = true;
+  // Each file has this, even where none of its parts has room.
+  constexpr uint64_t kFileBytes = 1 + 4 * sizeof(uint64_t);
   std::string run(PageLog::kRunBytes, '\0');
   uint64_t left_out = 0;
   for (uint32_t number = 0; number < files_.size(); ++number) {
@@ -148,7 +150,7 @@ absl::Status SavedTape::Finish() {
       const uint64_t offset = i * PageLog::kRunBytes;
       const absl::StatusOr<size_t> read = ReadAt(watched.fd.get(), offset, std::as_writable_bytes(std::span(run)));
       if (!read.ok()) continue;
-      if (written_ + *read + 64 > max_bytes_) {
+      if (written_ + *read + 64 + kFileBytes * (files_.size() - number - 1) > max_bytes_) {
         left_out += *read;
         continue;
       }

@@ -300,6 +300,15 @@ TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
   EXPECT_EQ(read.meta.creator, model.meta.creator);
 }
 
+// Rates are by the time that was recorded, and the format has no gaps.
+TEST(RoundTripTest, TheDurationInPprofIsWithoutGaps) {
+  ProfileModel model = MadeUpProfile();
+  model.meta.duration_ns = 3'630'000'000'000;
+  model.meta.SetRecorded({{0, 30'000'000'000}, {3'600'000'000'000, 3'630'000'000'000}});
+  EXPECT_EQ(ReadBack(model, "pprof").meta.recorded_ns(), model.meta.recorded_ns());
+  EXPECT_EQ(ReadBack(model, "json").meta.recorded_ns(), model.meta.recorded_ns());
+}
+
 TEST(RoundTripTest, PprofKeepsLinesAndHasOneFunctionForAMethod) {
   const ProfileModel model = test_support::MadeUpProfile({.lines = true});
   const ProfileModel read = ReadBack(model, "pprof");

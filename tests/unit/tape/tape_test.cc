@@ -186,6 +186,28 @@ TEST_F(TapeTest, AFullTapeHasItsFilesAsFarAsTheyFit) {
   EXPECT_EQ(static_cast<char>(mapped->bytes()[190'000]), '\0');
 }
 
+TEST_F(TapeTest, AFullTapeHasRoomForTheHeadsOfAllItsFiles) {
+  constexpr uint64_t kMaxBytes = 120'000, kFiles = 1000;
+  const std::string file = absl::StrCat(folder_, "/file");
+  const std::string text(200'000, 'x');
+  std::ofstream(file) << text;
+  {
+    const auto saved = Save(kMaxBytes);
+    for (uint64_t i = 0; i < kFiles; ++i) {
+      const absl::StatusOr<UniqueFd> fd = OpenForReading(file);
+      ASSERT_TRUE(fd.ok());
+      const absl::StatusOr<MappedFile> mapped = saved->Map({1, i, text.size(), 3}, fd->get(), 1 << 20);
+      ASSERT_TRUE(mapped.ok()) << mapped.status();
+      EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'x');
+    }
+    EXPECT_TRUE(absl::IsResourceExhausted(saved->Finish()));
+  }
+  const absl::StatusOr<std::string> records = UnpackTape(*ReadWholeFile(path_, 1 << 20), kMaxBytes);
+  ASSERT_TRUE(records.ok()) << records.status();
+  RecordedTape played(*records);
+  EXPECT_TRUE(played.Map({1, kFiles - 1, text.size(), 3}, -1, 1 << 20).ok());
+}
+
 TEST_F(TapeTest, ARunThatIsNotFinishedLeavesNoFile) {
   { const auto saved = Save(); }
   EXPECT_FALSE(std::filesystem::exists(path_));

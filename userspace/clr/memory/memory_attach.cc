@@ -194,11 +194,12 @@ TransientHeaps::Publish MemoryMethods::PublisherFor(const Process& process) cons
   };
 }
 
-void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc) {
+void MemoryMethods::NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc, MonotonicTime time) {
   main_loop_.Check();
   if (entry == 0) return;  // refused
   ProcessState* state = StateOf(process.key);
   if (state == nullptr || state->runtime == nullptr) return;
+  NoteEnds(*state, entry, time);
   if (!state->heaps.Compiled(*state->runtime, entry, PublisherFor(process))) return;
   if (const auto owner = state->runtime->OwnerOfAssembly(entry, method_desc)) {
     state->owners.Since(*owner, clock_.Now());

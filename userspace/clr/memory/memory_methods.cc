@@ -1,14 +1,12 @@
 #include "clr/memory/memory_methods.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clr/memory/memory_process_state.h"
 #include "clr/memory/method_unwind_reader.h"
-#include "clr/memory/snapshot_name.h"
 #include "formats/names/async_body.h"
 #include "formats/names/tier.h"
 #include "status/status.h"
@@ -65,56 +63,6 @@ void MemoryMethods::Observe(const Process& process, const ObservedSample& sample
   }
 }
 
-// The sampler saw this at the moment of the sample. If it has a name, that needs no second look. Else the method must
-// still be there.
-void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& snapshot, MonotonicTime time) {
-  ++counters_.snapshots;
-  const std::string name = NameOf(snapshot);
-  // Without a name of its own a snapshot proves nothing: the method that is read now may be the next one of the same
-  // shape. So two readings have to agree, or its heap must have had one owner for long enough (Look).
-  if (name.empty()) {
-    ++counters_.snapshots_gone;
-    return;
-  }
-  std::array<std::byte, sizeof snapshot.identity> identity;
-  std::memcpy(identity.data(), snapshot.identity, identity.size());
-  std::vector<Known>& there = state.known[snapshot.start];
-  for (Known& known : there) {
-    if (!known.transient || known.code.header != snapshot.header || known.code.identity != identity) continue;
-    if (known.name != name && !(IsNameCut(snapshot) && absl::StartsWith(known.name, name))) continue;
-    if (!ReachesTo(state.known, snapshot.start, known, time)) continue;
-    known.from = std::min(known.from, time);
-    known.until = std::max(known.until, time);
-    known.end = std::max<uint64_t>(known.end, snapshot.address + 1);
-    return;
-  }
-  Known known;
-  known.transient = true;
-  known.from = known.until = time;
-  known.code.header = snapshot.header;
-  known.code.identity = identity;
-  known.code.range.begin = snapshot.start;
-  // The range of the body. Funclets behind it are covered where samples hit them.
-  const auto begin = FieldOf<uint32_t>(identity, state.runtime->layout().code_header.unwinds);
-  const auto end = FieldOf<uint32_t>(identity, state.runtime->layout().code_header.unwinds + 4);
-  constexpr uint32_t kMaxBody = 1 << 20;
-  const uint64_t body = end > begin && end - begin < kMaxBody ? end - begin : 0;
-  known.end = std::max<uint64_t>(snapshot.start + body, snapshot.address + 1);
-  known.code.range.end = known.end;
-  ManagedCode method;
-  method.kind = ManagedCode::Kind::kMethod;
-  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
-  method.name.type = "dynamicClass";
-  method.name.method = name;
-  method.name.tier = std::string(tier::kOptimized);
-  known.name = name;
-  known.frame = FrameOf(state, method);
-  ++counters_.transient;
-  if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
-  there.push_back(std::move(known));
-  ++state.methods;
-}
-
 std::optional<FrameId> MemoryMethods::TypeFrame(const Process& process, uint64_t method_table) {
   main_loop_.Check();
   ProcessState* const state = TargetOf(process, clock_.Now());
@@ -137,7 +85,7 @@ std::optional<FrameId> MemoryMethods::MethodFrame(ProcessKey key, const MethodNa
 MemoryMethods::Known* MemoryMethods::LastSeen(ProcessState& state, uint64_t address, bool at_entry) {
   Known* last = nullptr;
   ForEachAround(state.known, address, [&](Known& known) {
-    if (at_entry && known.stub) return false;
+    if (known.ended || (at_entry && known.stub)) return false;
     if (last == nullptr || known.until > last->until) last = &known;
     return false;
   });
@@ -219,7 +167,8 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
   // Consecutive methods of one shape get the same places for everything that their headers point to. So the header
   // alone does not tell them apart: the name must have been read again, too.
   if (last != nullptr && found->transient && last->frame == frame && last->code.header == found->code.header &&
-      last->code.identity == found->code.identity) {
+      last->code.identity == found->code.identity && last->owner == found->owner.number &&
+      ReachesTo(state.known, last->start, *last, before)) {
     last->until = before;
     return {};
   }
@@ -239,6 +188,7 @@ void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t a
   std::vector<Known>& there = state.known[known.start];
   if (known.transient) {
     known.code = found.code;
+    known.owner = found.owner.number;
     if (found.name.kind != MethodKind::kMethod) known.name = found.name.method;
     known.from = reading.after;
     known.until = reading.before;  // a second look makes it an interval
@@ -317,19 +267,10 @@ std::optional<FrameId> MemoryMethods::Unpublished(ProcessState& state, uint64_t 
   return FrameOf(state, *found);
 }
 
-const MemoryMethods::Known* MemoryMethods::FindKnown(ProcessState& state, uint64_t address, MonotonicTime time,
-                                                     bool at_entry) const {
-  const Known* found = nullptr;
-  ForEachAround(state.known, address, [&](const Known& known) {
-    if (known.from > time || time > known.until || (at_entry && known.stub)) return false;
-    found = &known;
-    return true;
-  });
-  return found;
-}
-
-// `until` is a time at which it was seen; intervals of answers end before theirs.
-Resolution MemoryMethods::AnswerOf(const Known& known) {
+// `until` is a time at which it was seen; intervals of answers end before theirs. Another dynamic method may have been
+// seen between two times at which one was there, by a sample that is asked about later.
+Resolution MemoryMethods::AnswerOf(const Known& known, MonotonicTime time) {
+  if (!known.name.empty()) return Resolution{known.frame, time, {time.ns + 1}};
   return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
 }
 
@@ -350,14 +291,15 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   // Opened after the process had become another program.
   if (query.process.exec_announced <= state->opened && query.time < query.process.exec_announced) return std::nullopt;
   const uint64_t address = query.lookup_address;
-  if (const Known* known = FindKnown(*state, address, query.time, query.at_entry)) return AnswerOf(*known);
+  if (const Known* known = FindKnown(*state, address, query.time, query.at_entry)) return AnswerOf(*known, query.time);
   if (is_file && state->foreign.contains(mapping->start)) return std::nullopt;
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();
   if (readable) {
     const MethodRead read = ReadMethod(query.process, *state, address, clock_.Now(), query.at_entry);
     if (read.stub.has_value()) NoteStub(*state, address, *read.stub, query.time);
-    if (const Known* known = FindKnown(*state, address, query.time, query.at_entry)) return AnswerOf(*known);
+    if (const Known* known = FindKnown(*state, address, query.time, query.at_entry))
+      return AnswerOf(*known, query.time);
   }
   if (query.at_entry && readable) {
     if (const std::optional<FrameId> frame = Unpublished(*state, address, query.method_desc)) {

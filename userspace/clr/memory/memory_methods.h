@@ -6,6 +6,7 @@
 //  - Dynamic methods and collectible assemblies are freed, and their addresses used again. Such a method names a sample
 //    only if it was seen at its address both not later than the sample and not earlier, and nothing else in between.
 //    Two readings show that, or what the sampler itself noted of it at the moment of the sample (wire_code_snapshot).
+//    The note of the very sample decides, whatever was seen before and later.
 //    The code of assemblies is freed with their LoaderAllocator, all at once: what two readings find of one owner in a
 //    heap has been there all the time.
 // So a name is right or missing, never a guess.
@@ -113,8 +114,9 @@ class MemoryMethods : public FrameSource,
 
   void Observe(const Process& process, const ObservedSample& sample) override;
   void Poll(const Process& process, MonotonicTime now) override;
-  // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
-  void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc);
+  // A method was compiled at this time: has the sampler told of its heap, if that may be freed and is a new one. A
+  // dynamic method that was there before has gone.
+  void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc, MonotonicTime time);
   // The frame that says the type of an object, by the MethodTable that the object had at this moment. nullopt: it could
   // not be read.
   std::optional<FrameId> TypeFrame(const Process& process, uint64_t method_table);
@@ -140,6 +142,7 @@ class MemoryMethods : public FrameSource,
  private:
   struct ProcessState;
   struct Known;
+  struct Moment;
 
   ProcessState* StateOf(ProcessKey key) const;  // nullptr: none was made
   ProcessState* TargetOf(const Process& process, MonotonicTime now);
@@ -168,10 +171,14 @@ class MemoryMethods : public FrameSource,
   // The first `count` that were seen at one address; there are as many.
   void DropOldest(ProcessState& state, std::vector<Known>& there, size_t count);
   FrameId FailureOf(const RuntimeMemory& runtime);
-  static Resolution AnswerOf(const Known& known);
+  static Resolution AnswerOf(const Known& known, MonotonicTime time);
   std::optional<Resolution> ResolveUnknown(const FrameQuery& query, ProcessState& state, bool is_file, bool readable);
   void NoteOwners(ProcessState& state, const std::vector<uint64_t>& heaps);
   void AddSnapshot(ProcessState& state, const wire_code_snapshot& snapshot, MonotonicTime time);
+  static bool Extend(ProcessState& state, const Moment& noted, uint64_t address, MonotonicTime time);
+  static const Moment* MomentAt(const ProcessState& state, uint64_t address, MonotonicTime time);
+  static const Known* KnownOf(const ProcessState& state, const Moment& moment, MonotonicTime time);
+  static void NoteEnds(ProcessState& state, uint64_t entry, MonotonicTime time);
   TransientHeaps::Publish PublisherFor(const Process& process) const;
   const Known* FindKnown(ProcessState& state, uint64_t address, MonotonicTime time, bool at_entry) const;
   std::optional<FrameId> Unpublished(ProcessState& state, uint64_t address, uint64_t method_desc);

@@ -2,21 +2,25 @@
 #ifndef CLRSAMPLER_CLR_MEMORY_MEMORY_PROCESS_STATE_H_
 #define CLRSAMPLER_CLR_MEMORY_MEMORY_PROCESS_STATE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "clr/memory/heap_owners.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/memory/method_line_reader.h"
 #include "clr/memory/methods_by_start.h"
 #include "clr/memory/target_images.h"
 #include "clr/memory/transient_heaps.h"
+#include "clrsampler/wire.h"
 #include "process/mappings_pace.h"
 
 namespace clrsampler {
@@ -26,8 +30,10 @@ struct MemoryMethods::Known {
   FrameId frame = 0;
   bool transient = false;
   bool stub = false;
-  MethodCode code;   // of transient ones: what must still be there
-  std::string name;  // of dynamic methods
+  bool ended = false;  // a method was compiled to its place since
+  uint64_t owner = 0;  // HeapOwner::number, of a method of an assembly
+  MethodCode code;     // of transient ones: what must still be there
+  std::string name;    // of dynamic methods
   uint64_t start = 0;
   std::shared_ptr<const MethodLines> lines;  // nullptr: it has none
   std::shared_ptr<const std::string> bytes;  // of its code; nullptr: they are not kept
@@ -35,6 +41,20 @@ struct MemoryMethods::Known {
   // When it was seen there; a permanent method was and will be there always.
   MonotonicTime from = MonotonicTime::Min();
   MonotonicTime until = MonotonicTime::Max();
+};
+
+// The sampler noted this with one sample.
+struct MemoryMethods::Moment {
+  uint64_t start = 0, end = 0;
+  uint64_t header = 0;
+  std::array<std::byte, sizeof(wire_code_snapshot::identity)> identity{};
+  std::string name;  // empty: it has none, or it could not be read
+  bool cut = false;  // the name may be longer
+
+  bool IsOf(const Known& known) const {
+    return known.transient && known.code.header == header && known.code.identity == identity;
+  }
+  bool HasNameOf(const Known& known) const { return known.name == name || (cut && absl::StartsWith(known.name, name)); }
 };
 
 struct MemoryMethods::ProcessState {
@@ -67,6 +87,8 @@ struct MemoryMethods::ProcessState {
   };
 
   MethodsByStart<Known> known;
+  absl::btree_map<MonotonicTime, std::vector<Moment>> moments;
+  size_t moment_count = 0;
   absl::flat_hash_map<uint64_t, Stub> stubs;    // that may be freed
   absl::flat_hash_set<uint64_t> settled;        // addresses inside a permanent method
   absl::flat_hash_set<uint64_t> named_earlier;  // addresses that an earlier source names, as of its generation

@@ -33,24 +33,45 @@ void ForEachAround(MethodsByStart<Method>& known, uint64_t address, Visitor&& wa
   }
 }
 
+// Each method that was seen to cover a part of [start, end), until one is wanted. False: there are more than are looked
+// at. `Methods`: MethodsByStart, const or not.
+template <typename Methods, typename Visitor>
+bool ForEachOverlapping(Methods& known, uint64_t start, uint64_t end, Visitor&& wanted) {
+  int before = 0, inside = 0;
+  for (auto it = known.lower_bound(end); it != known.begin() && before < kMaxOverlaps;) {
+    --it;
+    ++(it->first < start ? before : inside);
+    if (inside > kMaxOverlaps) return false;
+    for (auto& method : it->second) {
+      if (method.end > start && wanted(method)) return true;
+    }
+    if (!it->second.back().transient) break;
+  }
+  return true;
+}
+
 // Whether a method that begins at `start`, one of `known`, may have been there from its own times to `time` without a
 // break: nothing else was seen in between that covers any of its code. `Method` has `from` and `until`, too. Where
 // `until` is the earlier one, the method was there at some moment between the two.
 template <typename Method>
 bool ReachesTo(const MethodsByStart<Method>& known, uint64_t start, const Method& method, MonotonicTime time) {
   const MonotonicTime from = std::min(method.until, time), until = std::max(method.from, time);
-  int before = 0, inside = 0;
-  for (auto it = known.lower_bound(method.end); it != known.begin() && before < kMaxOverlaps;) {
-    --it;
-    ++(it->first < start ? before : inside);
-    if (inside > kMaxOverlaps) return false;
-    for (const Method& other : it->second) {
-      if (&other == &method || other.end <= start) continue;
-      if (std::min(other.from, other.until) <= until && from <= std::max(other.from, other.until)) return false;
-    }
-    if (!it->second.back().transient) break;
-  }
-  return true;
+  bool seen = false;
+  const bool all = ForEachOverlapping(known, start, method.end, [&](const Method& other) {
+    return seen = &other != &method && std::min(other.from, other.until) <= until &&
+                  from <= std::max(other.from, other.until);
+  });
+  return all && !seen;
+}
+
+// Another method was seen at `time`, from `start` to `end`. A method that was seen before and later was gone in
+// between: it is only known for when it was seen first. `is_same` tells that two are one.
+template <typename Method, typename IsSame>
+void CutAt(MethodsByStart<Method>& known, uint64_t start, uint64_t end, MonotonicTime time, IsSame&& is_same) {
+  ForEachOverlapping(known, start, end, [&](Method& method) {
+    if (method.transient && method.from < time && time <= method.until && !is_same(method)) method.until = method.from;
+    return false;
+  });
 }
 
 }  // namespace clrsampler

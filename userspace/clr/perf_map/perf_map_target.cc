@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "formats/proc/environ_text.h"
+#include "formats/proc/maps_text.h"
 #include "os/clock.h"
 #include "os/file_io.h"
 #include "status/status.h"
@@ -114,8 +115,7 @@ MapOpen HasMapOpen(absl::string_view proc_root, const TargetIdentity& target) {
     std::array<char, 4096> link;
     const ssize_t length = readlinkat(dirfd(directory.get()), entry->d_name, link.data(), link.size());
     if (length <= 0) continue;
-    const absl::string_view path =
-        absl::StripSuffix(absl::string_view(link.data(), static_cast<size_t>(length)), " (deleted)");
+    const absl::string_view path = WithoutDeletedMark(absl::string_view(link.data(), static_cast<size_t>(length)));
     if (absl::EndsWith(path, map) || absl::EndsWith(path, dump)) return MapOpen::kYes;
   }
   return MapOpen::kUnknown;

@@ -338,7 +338,7 @@ TEST_F(MemoryMethodsTest, TheFirstCompilationInAHeapTellsItsOwner) {
   fake_.SetOwner(*transient_, 7);
   const uint64_t method = fake_.AddMethod(type_, 1);
   clock_.Set({2000});
-  methods_.NoteCompiled(process_, kTransient + 0x200, method);
+  methods_.NoteCompiled(process_, kTransient + 0x200, method, clock_.Now());
   fake_.AddCode(*transient_, 0x200, 0x80, method);
   Observe(3000, {kTransient + 0x210});
   EXPECT_THAT(NameAt(kTransient + 0x210, 2500), HasSubstr("Ns.App::Run"));
@@ -350,7 +350,7 @@ TEST_F(MemoryMethodsTest, ACompilationOfADynamicMethodTellsNoOwner) {
   Observe(1500, {});
   fake_.SetOwner(*transient_, 7);
   clock_.Set({2000});
-  methods_.NoteCompiled(process_, kTransient + 0x100, fake_.AddDynamicMethod(type_, "Emitted1"));
+  methods_.NoteCompiled(process_, kTransient + 0x100, fake_.AddDynamicMethod(type_, "Emitted1"), clock_.Now());
   fake_.AddCode(*transient_, 0x200, 0x80, fake_.AddMethod(type_, 1));
   Observe(3000, {kTransient + 0x210});
   EXPECT_EQ(NameAt(kTransient + 0x210, 2500), kNoSnapshot);
@@ -465,6 +465,76 @@ TEST_F(MemoryMethodsTest, AMethodThatComesBackWasNotThereWhenAnotherOneOverlappe
   EXPECT_THAT(NameAt(kTransient + 0x145, 2000), HasSubstr("Short"));
   EXPECT_THAT(NameAt(kTransient + 0x145, 3000), HasSubstr("Long"));
   EXPECT_THAT(NameAt(kTransient + 0x145, 4000), HasSubstr("Short"));
+}
+
+// An answer holds for the sample alone: another one may have met another method between two looks.
+TEST_F(MemoryMethodsTest, AMethodThatWasSeenAtATimeHasThatTime) {
+  Emit(0x100, "Even");
+  const wire_code_snapshot even = SnapshotOf(0x100, "Even"), odd = SnapshotOf(0x100, "Odd");
+  clock_.Set({5000});
+  const std::vector<uint64_t> addresses = {kTransient + 0x105};
+  methods_.Observe(process_, {addresses, std::span(&even, 1), {2000}});
+  methods_.Observe(process_, {addresses, std::span(&odd, 1), {3000}});
+  const auto found =
+      methods_.Resolve({process_, process_.mappings.Find(addresses[0]), addresses[0] + 1, addresses[0], {2000}});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_LE(found->until.ns, 3000u);
+  EXPECT_THAT(NameAt(addresses[0], 2000), HasSubstr("Even"));
+  EXPECT_THAT(NameAt(addresses[0], 3000), HasSubstr("Odd"));
+  EXPECT_EQ(NameAt(addresses[0], 2500), kNoSnapshot);
+}
+
+TEST_F(MemoryMethodsTest, AMethodThatIsReadAgainWasNotThereWhenAnotherOneOverlappedIt) {
+  Emit(0x100, "Long");
+  const wire_code_snapshot around = SnapshotOf(0x100, "Long");
+  Free(0x100);
+  Emit(0x140, "Short");
+  Observe(2000, {kTransient + 0x1A0});
+  Observe(3000, {}, {around});
+  Observe(4000, {kTransient + 0x1A0});
+  EXPECT_THAT(NameAt(kTransient + 0x145, 3000), HasSubstr("Long"));
+  EXPECT_EQ(NameAt(kTransient + 0x1A0, 2500), kNoSnapshot);
+}
+
+// Nobody sampled the one in between, but the runtime told of it.
+TEST_F(MemoryMethodsTest, AMethodThatWasCompiledToAPlaceEndsTheOneBefore) {
+  Emit(0x100, "Even");
+  const wire_code_snapshot even = SnapshotOf(0x100, "Even");
+  Observe(2000, {}, {even});
+  clock_.Set({3000});
+  methods_.NoteCompiled(process_, kTransient + 0x100, 0, {3000});
+  Observe(4000, {kTransient + 0x105}, {even});
+  EXPECT_THAT(NameAt(kTransient + 0x105, 2000), HasSubstr("Even"));
+  EXPECT_THAT(NameAt(kTransient + 0x105, 4000), HasSubstr("Even"));
+  EXPECT_EQ(NameAt(kTransient + 0x105, 2500), kNoSnapshot);
+  EXPECT_EQ(NameAt(kTransient + 0x105, 3500), kNoSnapshot);
+}
+
+// Assemblies of two contexts lie at the same addresses, one after the other.
+TEST_F(MemoryMethodsTest, MethodsOfTwoOwnersAreTwo) {
+  Observe(1000, {kPermanent + 0x10});
+  fake_.SetOwner(*transient_, 7);
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kTransient + 0x110});
+  fake_.SetOwner(*transient_, 8);
+  Observe(3000, {kTransient + 0x110});
+  EXPECT_EQ(NameAt(kTransient + 0x110, 2500), kNoSnapshot);
+  Observe(4000, {kTransient + 0x110});
+  EXPECT_THAT(NameAt(kTransient + 0x110, 3500), HasSubstr("Ns.App::Run"));
+}
+
+// A note without a name can't name, and can say that it was another one.
+TEST_F(MemoryMethodsTest, ANoteOfAnotherHeaderIsOfAnotherMethod) {
+  Observe(1000, {kPermanent + 0x10});
+  fake_.SetOwner(*transient_, 7);
+  fake_.AddCode(*transient_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  Observe(2000, {kTransient + 0x110});
+  wire_code_snapshot other = SnapshotOf(0x100, "");
+  other.identity[0] ^= 1;
+  Observe(3000, {kTransient + 0x110}, {other});
+  Observe(4000, {kTransient + 0x110}, {SnapshotOf(0x100, "")});
+  EXPECT_EQ(NameAt(kTransient + 0x110, 3000), kNoSnapshot);
+  EXPECT_THAT(NameAt(kTransient + 0x110, 4000), HasSubstr("Ns.App::Run"));
 }
 
 TEST_F(MemoryMethodsTest, ANameThatAnotherOneBeginsWithIsAnotherMethod) {
@@ -585,13 +655,13 @@ TEST_F(MemoryMethodsTest, TheHeapOfAMethodThatWasJustCompiledIsToldAtOnce) {
   Observe(2000, {});
   methods_.Poll(process_, {2000});
   ASSERT_EQ(told_.size(), 1u);
-  methods_.NoteCompiled(process_, kTransient + 0x100, 0);  // known
+  methods_.NoteCompiled(process_, kTransient + 0x100, 0, clock_.Now());  // known
   EXPECT_EQ(told_.size(), 1u);
   constexpr uint64_t kNew = kTransient + 16 * kHeapBytes;
-  methods_.NoteCompiled(process_, kNew + 0x100, 0);  // not there
+  methods_.NoteCompiled(process_, kNew + 0x100, 0, clock_.Now());  // not there
   EXPECT_EQ(told_.size(), 1u);
   const FakeRuntime::Heap& fresh = fake_.AddHeap(kNew, kHeapBytes, /*collectible=*/true);
-  methods_.NoteCompiled(process_, kNew + 0x100, 0);
+  methods_.NoteCompiled(process_, kNew + 0x100, 0, clock_.Now());
   ASSERT_EQ(told_.size(), 2u);
   ASSERT_EQ(told_[1].heaps.size(), 2u);
   EXPECT_EQ(told_[1].heaps[0].begin, kTransient);
