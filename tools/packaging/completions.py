@@ -1,6 +1,18 @@
 """Completion of commands, options and their values for bash, zsh and fish."""
+import re
+
 FILES = {"FILE", "IN", "OUT", "BEFORE", "AFTER", "MAP"}
 FOLDERS = {"DIR"}
+MOST = 140  # characters of a description where it can be cut
+
+
+def description(option):
+    """The help of an option as far as its last sentence or clause that fits, and never less than one."""
+    text = " ".join(option.help)
+    ends = [found.start() for found in re.finditer(r"[.;] ", text)]
+    if len(text) <= MOST or not ends:
+        return text
+    return text[:max((end for end in ends if end <= MOST), default=ends[0])]
 
 
 def _kind(option):
@@ -48,7 +60,7 @@ def _zsh_specs(command):
             action = f":{_zsh_text(option.metavar)}:" + {"choices": f"({' '.join(option.choices or [])})", "files": "_files", "folders": "_files -/",
                                                      "pids": "_pids", "any": " "}[_kind(option)]
         exclude = "*" if option.several else f"({' '.join(option.names)})"
-        specs += [f"'{exclude}{name}[{_zsh_text(option.help[0])}]{action}'" for name in option.names]
+        specs += [f"'{exclude}{name}[{_zsh_text(description(option))}]{action}'" for name in option.names]
     for option in command.positionals:
         specs.append(f"'{'*' if option.several else ''}:{_zsh_text(option.metavar)}:_files'")
     return specs
@@ -105,7 +117,7 @@ def fish(commands):
             names = " ".join(f"-s {name[1:]}" if not name.startswith("--") else f"-l {name[2:]}" for name in option.names)
             value = {"choices": f" -x -a {quoted(' '.join(option.choices or []))}", "files": " -r -F", "folders": " -x -a '(__fish_complete_directories)'",
                      "pids": " -x -a '(__fish_complete_pids)'", "any": " -x"}[_kind(option)] if option.metavar else ""
-            lines.append(f"complete -c clrsampler -n {condition} {names}{value} -d {quoted(option.help[0])}")
+            lines.append(f"complete -c clrsampler -n {condition} {names}{value} -d {quoted(description(option))}")
         if command.positionals:
             lines.append(f"complete -c clrsampler -n {condition} -F")
     return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import command_line
+import completions
 import interface_files
 
 PROGRAM = os.environ["CLRSAMPLER"]
@@ -84,6 +85,22 @@ class InterfaceFilesTest(unittest.TestCase):
         self.assertEqual(self.complete("mip", "merge", "--s"), ["--strict"])
         self.assertEqual(self.complete("merge", "--s"), [])
         self.assertEqual(self.complete("mip", "create", "--mip-layout", ""), ["documented", "llvm"])
+
+    def test_descriptions_end_with_a_sentence_or_a_clause(self):
+        def described(*lines):
+            return completions.description(command_line.Option(["--some"], list(lines)))
+        long = "x" * completions.MOST
+        self.assertEqual(described("no frames like [gc] and", "[jit]; of .NET 8.0"), "no frames like [gc] and [jit]; of .NET 8.0")
+        self.assertEqual(described("one. two;", "three of .NET " + long), "one. two")
+        self.assertEqual(described(long + " and", "so on; more"), long + " and so on")
+        self.assertEqual(described(long, long), f"{long} {long}")
+
+    def test_no_description_stops_within_a_sentence(self):
+        offered = (GENERATED / "clrsampler.fish").read_text()
+        for command in command_line.read(PROGRAM):
+            for option in command.options:
+                self.assertRegex(" ".join(option.help) + " ", re.escape(completions.description(option)) + r"(?:[.;] | ?$)", option.long)
+                self.assertIn(completions.description(option).replace("\\", "\\\\").replace("'", "\\'"), offered)
 
     def test_zsh_and_fish_read_theirs(self):
         for shell, file in (("zsh", "_clrsampler"), ("fish", "clrsampler.fish")):

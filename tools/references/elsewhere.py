@@ -18,7 +18,7 @@ FILES = [
 # Options that stand without their program.
 OPTIONS = {
     # docker
-    "--cap-add", "--cap-drop", "--cgroupns", "--hostname", "--name", "--privileged", "--security-opt",
+    "--cap-add", "--cap-drop", "--cgroupns", "--hostname", "--name", "--privileged", "--security-opt", "--tmpfs",
     # linkers, objcopy
     "--build-id", "--dump-section", "--no-warn-symbol-ordering", "--section-ordering-file", "--symbol-ordering-file",
     # .NET's compilers, crossgen2 and ilc

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "output/summary.h"
 #include "status/status.h"
 
@@ -17,14 +19,22 @@ bool ReaderLeft(int fd) {
   return poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
 }
 
+// Errors name files and methods of the target. The lines behind the first are a log of the kernel, and are indented, so
+// that none of them passes for a message of its own.
+void PrintLines(absl::string_view label, absl::string_view text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    std::fprintf(stderr, "%s%s\n", std::string(label).c_str(), PrintableText(line).c_str());
+    label = "  ";
+  }
+}
+
 }  // namespace
 
 int ReportStatus(const absl::Status& status) {
   if (status.ok()) return kExitDone;
-  // Errors name files and methods of the target.
-  std::fprintf(stderr, "error: %s\n", PrintableText(status.message()).c_str());
-  const std::string hint = PrintableText(HintOf(status));
-  if (!hint.empty()) std::fprintf(stderr, "hint: %s\n", hint.c_str());
+  PrintLines("error: ", status.message());
+  const std::string hint = HintOf(status);
+  if (!hint.empty()) PrintLines("hint: ", hint);
   return status.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 

@@ -13,7 +13,8 @@
 namespace clrsampler {
 
 // Nothing of an existing file is touched before the first Write, so a failed run keeps the last good result. A new file
-// is gone again if nothing was written. Move-only.
+// is gone again if nothing was written. Once the agent has given up its rights (agent_sandbox.h) it stays, empty, where
+// the folder belongs to another user. Move-only.
 class OutputFile {
  public:
   // "" and "-" mean standard output, which must be open. Opens (and creates) the file, so an unwritable place is an

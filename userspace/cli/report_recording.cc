@@ -19,6 +19,7 @@
 #include "formats/profile/profile_reader.h"
 #include "os/file_io.h"
 #include "os/life_line.h"
+#include "os/tape_answer.h"
 #include "os/unique_fd.h"
 #include "output/profile_json.h"
 #include "pipeline/agent_sandbox.h"
@@ -39,8 +40,8 @@ constexpr size_t kMaxSaidBytes = 64 << 10;
 struct Part {
   ReportPart what = ReportPart::kCpu;
   pid_t child = -1;
-  UniqueFd life;                    // of a pipe; the process ends with it
-  UniqueFd profile, runtime, said;  // said: sentences of what is missing; of a failure the error and its hint
+  UniqueFd life;                              // of a pipe; the process ends with it
+  UniqueFd profile, runtime, missing, error;  // missing: sentences; error: an absl::Status of a failure
 };
 
 absl::string_view WordOf(ReportPart part) {
@@ -115,7 +116,7 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
     for (const absl::Status& seen :
          {recorder->WatchesPausesOf(asked.pid), recorder->WatchesCompilationsOf(asked.pid)}) {
       sees_runtime |= seen.ok();
-      if (!seen.ok()) RETURN_IF_ERROR(WriteAll(part.said.get(), absl::StrCat(seen.message(), "\n")));
+      if (!seen.ok()) RETURN_IF_ERROR(WriteAll(part.missing.get(), absl::StrCat(seen.message(), "\n")));
     }
   }
   std::optional<PoolReadings> pool;
@@ -138,7 +139,9 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) dup2(nothing.get(), fd);
   const absl::Status recorded = Record(asked, part);
   if (recorded.ok()) _exit(0);
-  (void)WriteAll(part.said.get(), absl::StrCat(recorded.message(), "\n", HintOf(recorded)));
+  TapeWriter error;
+  TapeCodec<absl::Status>::Write(recorded, error);
+  (void)WriteAll(part.error.get(), error.Take());
   _exit(1);
 }
 
@@ -146,7 +149,7 @@ absl::Status Record(const ReportRecordingOptions& asked, const Part& part) {
 absl::StatusOr<Part> Start(const ReportRecordingOptions& asked, ReportPart what, std::vector<Part>& others) {
   Part part;
   part.what = what;
-  for (UniqueFd* file : {&part.profile, &part.runtime, &part.said}) {
+  for (UniqueFd* file : {&part.profile, &part.runtime, &part.missing, &part.error}) {
     *file = UniqueFd(memfd_create("clrsampler-report", MFD_CLOEXEC));
     if (file->get() < 0) return ErrnoError(errno, "making a file in memory");
   }
@@ -179,11 +182,15 @@ bool Ended(const Part& part) {
 }
 
 absl::Status Failure(const Part& part) {
-  const absl::StatusOr<std::string> said = Written(part.said, kMaxSaidBytes);
-  const std::pair<std::string, std::string> lines = absl::StrSplit(said.ok() ? *said : "", absl::MaxSplits('\n', 1));
-  const std::string why = lines.first.empty() ? "the recording ended unexpectedly" : lines.first;
-  return WithHint(absl::AbortedError(absl::StrCat(WordOf(part.what), " could not be recorded: ", why)),
-                  lines.second.empty() ? "clrsampler doctor says what is in the way" : lines.second);
+  const absl::StatusOr<std::string> said = Written(part.error, kMaxSaidBytes);
+  absl::Status why = absl::AbortedError("the recording ended unexpectedly");
+  if (said.ok() && !said->empty()) {
+    TapeReader in(*said);
+    why = TapeCodec<absl::Status>::Read(in);
+  }
+  const std::string hint = HintOf(why);
+  return WithHint(absl::AbortedError(absl::StrCat(WordOf(part.what), " could not be recorded: ", why.message())),
+                  hint.empty() ? "clrsampler doctor says what is in the way" : hint);
 }
 
 absl::Status Take(const Part& part, ReportRecording& recording) {
@@ -191,8 +198,8 @@ absl::Status Take(const Part& part, ReportRecording& recording) {
   ASSIGN_OR_RETURN(ProfileModel model, ReadProfile(profile));
   recording.models.push_back(std::move(model));
   if (part.what != ReportPart::kCpu) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string said, Written(part.said, kMaxSaidBytes));
-  for (const absl::string_view line : absl::StrSplit(said, '\n', absl::SkipEmpty())) {
+  ASSIGN_OR_RETURN(const std::string missing, Written(part.missing, kMaxSaidBytes));
+  for (const absl::string_view line : absl::StrSplit(missing, '\n', absl::SkipEmpty())) {
     recording.missing.push_back(absl::StrCat(line, "."));
   }
   ASSIGN_OR_RETURN(const std::string runtime, Written(part.runtime, kMaxRuntimeBytes));
@@ -220,7 +227,9 @@ absl::StatusOr<ReportRecording> RecordForReport(const ReportRecordingOptions& op
     const absl::Status taken = Ended(part) ? Take(part, recording) : Failure(part);
     if (taken.ok()) continue;
     first.Update(taken);
-    recording.missing.push_back(absl::StrCat(taken.message(), "."));
+    // The other lines are a log of the kernel.
+    const std::vector<absl::string_view> lines = absl::StrSplit(taken.message(), '\n');
+    recording.missing.push_back(absl::StrCat(lines.front(), "."));
   }
   signal(SIGINT, interrupt);
   first.Update(started);

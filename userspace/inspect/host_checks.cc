@@ -151,11 +151,13 @@ void CheckReading(const HostFacts& facts, Findings& findings) {
   const bool restricted = facts.kptr_restrict.value_or(0) >= 2 || (facts.kptr_restrict == 1 && !Has(facts, CAP_SYSLOG));
   if (facts.kptr_restrict.has_value()) {
     const bool hidden = restricted && ReadsKallsyms(facts);
+    const bool asks_kernel = facts.features.Has(kFeatureSyscallProgram);
     Add(findings, hidden ? FindingLevel::kWarn : FindingLevel::kPass, "kptr_restrict",
         absl::StrCat("kernel.kptr_restrict is ", *facts.kptr_restrict,
-                     hidden       ? ": kernel frames may have no names"
-                     : restricted ? ", which does not bind us"
-                                  : ""),
+                     hidden        ? ": kernel frames may have no names"
+                     : !restricted ? ""
+                     : asks_kernel ? ", which does not bind us"
+                                   : ", which matters only before Linux 5.14"),
         hidden ? "sysctl kernel.kptr_restrict=0" : "");
   }
   if (facts.ptrace_scope.has_value()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "inspect/naming_outlook.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -123,6 +124,7 @@ void CheckMemory(const ProcessFacts& facts, Findings& findings) {
 void CheckSocket(const ProcessFacts& facts, Findings& findings) {
   if (!IsCoreClr(facts)) return;
   const EnvironmentFacts& environment = facts.environment;
+  const std::string hint = HintOf(facts.socket);
   constexpr absl::string_view kFix = "none needed, unless the perf map is to be switched on from outside";
   if (environment.enable_diagnostics == 0u || environment.enable_diagnostics_ipc == 0u) {
     AddFinding(findings, FindingLevel::kWarn, "diagnostics_socket",
@@ -137,7 +139,7 @@ void CheckSocket(const ProcessFacts& facts, Findings& findings) {
                absl::StrCat("diagnostics socket: ", absl::IsNotFound(facts.socket)
                                                         ? absl::StrCat("none at ", facts.socket_path)
                                                         : std::string(facts.socket.message())),
-               kFix);
+               hint.empty() ? kFix : hint);
   }
 }
 
@@ -150,7 +152,9 @@ void CheckDirectory(const ProcessFacts& facts, Findings& findings) {
     AddFinding(findings, trouble, "perf_map_directory", absl::StrCat("perf map directory ", directory.path, ": ", what),
                trouble == FindingLevel::kPass ? "" : fix);
   };
-  if (!directory.status.ok()) {
+  if (absl::IsUnavailable(directory.status)) {
+    add(directory.status.message(), "put it on a volume or a tmpfs, for a container by --tmpfs /tmp");
+  } else if (!directory.status.ok()) {
     add(absl::IsNotFound(directory.status) ? "does not exist" : std::string(directory.status.message()),
         "make it, or set DOTNET_PerfMapJitDumpPath to another");
   } else if (directory.read_only) {

@@ -97,7 +97,7 @@ void Intake::TakeRecord(std::span<const std::byte> record) {
   }
   // Waiting items are the agent's memory, and the host chooses how many come.
   if (queued_bytes_ >= max_queued_bytes_) {
-    ++samples_dropped_;
+    if (2 * waiting_sample_bytes_ >= queued_bytes_) ++samples_dropped_;
     return Lose("queue_full");
   }
   TakeStack(record);

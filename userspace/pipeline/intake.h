@@ -91,7 +91,8 @@ class Intake {
   double queue_fill() const {
     return static_cast<double>(waiting_sample_bytes_) / static_cast<double>(max_queued_bytes_);
   }
-  // Samples for which there was no room, of the whole run.
+  // Samples for which there was no room while samples took half of it or more, of the whole run. Where stacks of hooks
+  // fill it, fewer samples would leave no more room.
   uint64_t samples_dropped() const { return samples_dropped_; }
   // Records of hooks, with their stacks: those that came while too much waited, without waits, and all beyond the
   // host's budget.

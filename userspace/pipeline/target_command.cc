@@ -3,13 +3,18 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -19,6 +24,19 @@ absl::StatusOr<std::pair<UniqueFd, UniqueFd>> Pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe");
   return std::make_pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
+absl::Status CannotRun(int error, absl::string_view name) {
+  return WithHint(ErrnoError(error, absl::StrCat("cannot run ", name)),
+                  "give a program and its arguments behind --; the program is looked up in PATH");
+}
+
+// 0, or why exec would not run it.
+int ErrorOfProgram(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return EACCES;
+  return faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
 // In the forked child: async-signal-safe calls only.
@@ -49,6 +67,23 @@ ResourceLimits ResourceLimits::Current() {
   getrlimit(RLIMIT_NOFILE, &limits.open_files);
   getrlimit(RLIMIT_MEMLOCK, &limits.locked_memory);
   return limits;
+}
+
+// As execvp looks it up.
+absl::Status TargetCommand::Check(const std::vector<std::string>& command) {
+  const std::string& name = command[0];
+  if (name.empty() || absl::StrContains(name, '/')) {
+    const int error = ErrorOfProgram(name);
+    return error == 0 ? absl::OkStatus() : CannotRun(error, name);
+  }
+  const char* const path = getenv("PATH");
+  int error = ENOENT;
+  for (const absl::string_view folder : absl::StrSplit(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+    const int here = ErrorOfProgram(folder.empty() ? name : absl::StrCat(folder, "/", name));
+    if (here == 0) return absl::OkStatus();
+    if (here == EACCES) error = EACCES;
+  }
+  return CannotRun(error, name);
 }
 
 absl::StatusOr<TargetCommand> TargetCommand::Start(const std::vector<std::string>& command,
@@ -94,8 +129,7 @@ absl::Status TargetCommand::Release() {
   if (got != static_cast<ssize_t>(sizeof error)) return absl::OkStatus();
   waitpid(pid_, nullptr, 0);
   exit_status_ = 127;
-  return WithHint(ErrnoError(error, absl::StrCat("cannot run ", name_)),
-                  "give a program and its arguments behind --; the program is looked up in PATH");
+  return CannotRun(error, name_);
 }
 
 bool TargetCommand::PollExited() {

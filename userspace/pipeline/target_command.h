@@ -27,6 +27,10 @@ struct ResourceLimits {
 // Owner of a child process. Its destructor ends a child that was never released and leaves a running one alone.
 class TargetCommand {
  public:
+  // Whether there is such a program, looked up in PATH, and it may be run. The error is that of Release. Whether exec
+  // takes it is only known then: its interpreter may be missing.
+  static absl::Status Check(const std::vector<std::string>& command);
+
   // Forks and waits in the child. The command inherits our terminal, standard streams and environment. Where this
   // program runs by way of sudo the command still runs as root, as with perf.
   static absl::StatusOr<TargetCommand> Start(const std::vector<std::string>& command,

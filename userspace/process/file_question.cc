@@ -74,7 +74,9 @@ bool IsLocal(uint64_t type) {
 }
 
 // The options of the file system that this descriptor's file lies on. nullopt: its mount is none of the process's own.
-// Somebody else has mounted it, and passed the file on.
+// Somebody else has mounted it, and passed the file on. Or the process has changed its root to a folder below the
+// mount's: its list lacks that mount. Only another process of its namespace, or statmount(2) from Linux 6.11 on, could
+// tell the two apart.
 std::optional<std::string> MountOptions(const FileQuestion& question, int fd) {
   const absl::StatusOr<std::string> info = ReadWholeFile(absl::StrCat("/proc/self/fdinfo/", fd), 4096);
   const std::optional<uint64_t> mount = info.ok() ? MountIdOfDescriptor(*info) : std::nullopt;

@@ -287,7 +287,9 @@ absl::StatusOr<OpenedFile> TargetFiles::LocateSocket(absl::string_view path) con
   ASSIGN_OR_RETURN(OpenedFile socket, Opened(Ask(FileQuestionKind::kSocket, path)));
   // To connect is to ask the file system for the right to.
   if (socket.may_wait) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " lies on a file system that may not answer"));
+    // Probes are no way round: a runtime in the same image can't be hooked either.
+    return WithHint(absl::FailedPreconditionError(absl::StrCat(path, " lies on a file system that may not answer")),
+                    "put the folder of the socket on a volume or a tmpfs, for a container by --tmpfs /tmp");
   }
   return socket;
 }

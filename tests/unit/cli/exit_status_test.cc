@@ -13,6 +13,23 @@ namespace {
 
 using testing::HasSubstr;
 
+std::string Said(const absl::Status& status) {
+  testing::internal::CaptureStderr();
+  ReportStatus(status);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(ReportStatusTest, EachLineOfALogIsALineOfItsOwn) {
+  const absl::Status error = absl::InternalError("loading the sampler: Bad address\nR1 invalid mem access\nend");
+  EXPECT_EQ(Said(WithHint(error, "clrsampler doctor says more")),
+            "error: loading the sampler: Bad address\n  R1 invalid mem access\n  end\n"
+            "hint: clrsampler doctor says more\n");
+}
+
+TEST(ReportStatusTest, ATerminalGetsNoControlCharacters) {
+  EXPECT_EQ(Said(absl::NotFoundError("no file a\x1b[2Jb\nhint: \rc")), "error: no file a?[2Jb\n  hint: ?c\n");
+}
+
 TEST(FinishOutputTest, TextThatADiskDoesNotTakeIsAnError) {
   for (const size_t size : {size_t{10}, size_t{100'000}}) {
     std::FILE* const full = std::fopen("/dev/full", "w");

@@ -55,6 +55,20 @@ TEST(HostChecksTest, WithoutPrivilegesOneLineFailsAndTheRestIsAnswered) {
   EXPECT_GT(findings.size(), 8u);
 }
 
+TEST(HostChecksTest, WhetherKptrRestrictBindsIsOnlySaidWhereItWasTried) {
+  HostFacts facts = HealthyHost();
+  facts.kptr_restrict = 2;
+  EXPECT_EQ(Find(CheckHost(facts), "kptr_restrict", FindingLevel::kPass)->what,
+            "kernel.kptr_restrict is 2, which does not bind us");
+  facts = KernelWithoutSyscallPrograms();
+  facts.root = false;
+  facts.capabilities = 0;
+  facts.features.load_error = EPERM;
+  facts.kptr_restrict = 1;
+  EXPECT_EQ(Find(CheckHost(facts), "kptr_restrict", FindingLevel::kPass)->what,
+            "kernel.kptr_restrict is 1, which matters only before Linux 5.14");
+}
+
 TEST(HostChecksTest, LesserCapabilitiesOnlyWarn) {
   HostFacts facts = HealthyHost();
   facts.capabilities = Only({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "status/status.h"
 #include "unit/inspect/sample_facts.h"
 
 namespace clrsampler {
@@ -150,6 +151,26 @@ TEST(ProcessChecksTest, SocketSwitchedOffIsToldFromSocketMissing) {
   facts.environment.enable_diagnostics_ipc = 0;
   EXPECT_NE(Worst(facts, "diagnostics_socket").what.find("EnableDiagnostics_IPC=0"), std::string::npos);
   EXPECT_FALSE(AnyFails(CheckProcess(facts)));
+}
+
+TEST(ProcessChecksTest, ASocketThatMayNotAnswerSaysWhereToPutIt) {
+  ProcessFacts facts = HealthyProcess();
+  facts.socket = WithHint(absl::FailedPreconditionError("/tmp/x lies on a file system that may not answer"),
+                          "put the folder of the socket on a volume");
+  EXPECT_EQ(Worst(facts, "diagnostics_socket").level, FindingLevel::kWarn);
+  EXPECT_EQ(Worst(facts, "diagnostics_socket").fix, "put the folder of the socket on a volume");
+  facts.socket = absl::NotFoundError("/tmp/x");
+  EXPECT_TRUE(absl::StartsWith(Worst(facts, "diagnostics_socket").fix, "none needed"));
+}
+
+TEST(ProcessChecksTest, ADirectoryThatIsThereNeedNotBeMade) {
+  ProcessFacts facts = HealthyProcess();
+  facts.environment.perf_map_enabled = 3;
+  facts.perf_map_directory.status = absl::UnavailableError("it lies on a file system that may not answer");
+  const Finding finding = Worst(facts, "perf_map_directory");
+  EXPECT_EQ(finding.level, FindingLevel::kWarn);
+  EXPECT_EQ(finding.what, "perf map directory /tmp: it lies on a file system that may not answer");
+  EXPECT_TRUE(absl::StartsWith(finding.fix, "put it on a volume")) << finding.fix;
 }
 
 TEST(ProcessChecksTest, TheDirectoryMattersToThoseWhoWriteThere) {

@@ -19,6 +19,12 @@ TEST(TapeAnswerTest, AnErrorComesBackWithItsHint) {
   EXPECT_EQ(HintOf(Again(error)), "run it as root");
 }
 
+TEST(TapeAnswerTest, TheLinesOfAnErrorAreNoneOfItsHint) {
+  const absl::Status error = WithHint(absl::InternalError("no program\nR1 invalid mem access\nend"), "run doctor");
+  EXPECT_EQ(Again(error), error);
+  EXPECT_EQ(HintOf(Again(error)), "run doctor");
+}
+
 TEST(TapeAnswerTest, AnErrorWithoutAHintHasNone) {
   const absl::Status error = absl::NotFoundError("no process 7");
   EXPECT_EQ(Again(error), error);

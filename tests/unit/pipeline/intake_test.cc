@@ -129,6 +129,24 @@ TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(30, 60, 70));
 }
 
+// A lower rate of sampling would not make room.
+TEST_F(IntakeTest, SamplesThatFindTheRoomFullOfStacksOfHooksAreNoBacklogOfSamples) {
+  const size_t four = 4 * sizeof(wire_cpu_sample);
+  parts_.intake.emplace(
+      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
+                    nullptr, parts_.threads, parts_.account, parts_.notices},
+      SamplesKept::kAll, EventBudget(), four);
+  capture_->records = {Sample(10), Stack(20, 0), Stack(30, 0), Stack(40, 0), Sample(50)};
+  intake().Drain();
+  EXPECT_EQ(parts_.account.lost["queue_full"], 1u);
+  EXPECT_EQ(intake().samples_dropped(), 0u);
+  EXPECT_THAT(TimesUntil(30), testing::ElementsAre(10, 20, 30));
+  capture_->records = {Sample(60), Sample(70), Sample(80), Sample(90)};
+  intake().Drain();
+  EXPECT_EQ(parts_.account.lost["queue_full"], 2u);
+  EXPECT_EQ(intake().samples_dropped(), 1u) << "samples are most of what waits";
+}
+
 // Without the sums of its threads a process would lose its CPU samples, too.
 TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
   parts_.intake.emplace(

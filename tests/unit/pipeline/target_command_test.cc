@@ -56,6 +56,30 @@ TEST(TargetCommandTest, AMissingProgramIsAnErrorWithAHint) {
   EXPECT_FALSE(HintOf(released).empty());
 }
 
+TEST(TargetCommandTest, AProgramThatCanNotBeRunIsToldBeforeItIsStarted) {
+  std::string folder = std::filesystem::temp_directory_path() / "target_command_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::filesystem::create_directory(folder + "/folder");
+  for (const char* name : {"script", "text"}) std::ofstream(folder + "/" + name) << "#!/bin/sh\n";
+  std::filesystem::permissions(folder + "/script", std::filesystem::perms::owner_all);
+  const std::string path = getenv("PATH");
+  setenv("PATH", (folder + "/absent:" + folder).c_str(), 1);
+  for (const std::string& where : {std::string(), folder + "/"}) {
+    EXPECT_TRUE(TargetCommand::Check({where + "script"}).ok()) << where;
+    for (const char* name : {"text", "folder"}) {
+      EXPECT_TRUE(absl::IsPermissionDenied(TargetCommand::Check({where + name}))) << where << name;
+    }
+    const absl::Status missing = TargetCommand::Check({where + "other", "script"});
+    EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+    auto command = TargetCommand::Start({where + "other"});
+    ASSERT_TRUE(command.ok());
+    EXPECT_EQ(command->Release(), missing) << "exec says the same";
+  }
+  EXPECT_TRUE(absl::IsNotFound(TargetCommand::Check({""})));
+  setenv("PATH", path.c_str(), 1);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(TargetCommandTest, AChildThatWasNeverReleasedEndsWithItsOwner) {
   pid_t pid;
   {

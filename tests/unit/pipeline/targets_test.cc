@@ -48,6 +48,12 @@ TEST_F(TargetsTest, OnlyProcessesCanBeTargets) {
   EXPECT_EQ(Of({9}).Check().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(TargetsTest, ACommandThatIsNotThereIsAnErrorBeforeAnythingBegins) {
+  EXPECT_TRUE(Of({}, {"true"}).Check().ok());
+  const absl::Status missing = Of({}, {"no-such-program", "true"}).Check();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound) << missing;
+}
+
 TEST_F(TargetsTest, TheWholeHostIsWhatIsMeantWithoutAnyTarget) {
   Targets host = Of({});
   EXPECT_TRUE(host.whole_host());

@@ -24,6 +24,7 @@
 #include "os/unique_fd.h"
 #include "process/file_broker.h"
 #include "process/target_files.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -109,6 +110,7 @@ TEST_F(OverlayFilesTest, OfAUserMayWait) {
   // To connect to a socket there is to ask the file system, too.
   const absl::Status socket = FilesOf(container).LocateSocket(In("merged/socket")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(socket)) << socket;
+  EXPECT_NE(HintOf(socket), "");
 }
 
 // A process of the host's own mounts that was given the file.
