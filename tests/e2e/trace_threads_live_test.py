@@ -142,7 +142,11 @@ class TraceThreadsTest(harness.LiveTest):
     def test_folded_stacks_are_as_they_were(self):
         """Equal stacks of different spans are one line."""
         with self.program(VERSIONS[-1], LIBRARIES[0]) as target:
-            recorded = harness.record("--pid", str(target.host_pid), "--duration", "2s", "--frequency", "499")
+            agent = harness.Agent(["--pid", str(target.host_pid), "--frequency", "499"])
+            agent.wait_until_sampling()
+            target.use_cpu(1.5)
+            agent.interrupt()
+            recorded = agent.finish(180)
         self.assertEqual(recorded.status, 0, recorded)
         stacks = [line.rsplit(b" ", 1)[0] for line in recorded.out.splitlines()]
         self.assertEqual(len(stacks), len(set(stacks)))

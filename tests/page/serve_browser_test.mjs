@@ -634,6 +634,12 @@ test('600 steps of 50 processes with 10,000 pauses, and 200,000 nodes, are fluid
   await opened.settled();
   const slow = await slowness(opened.page);
   const draws = () => opened.page.evaluate(() => performance.getEntriesByName('timeline-draw').map(({startTime, duration}) => ({startTime, duration})));
+  // From then on nothing is asked again, and drawn again, by itself.
+  await opened.page.mouse.move(...(await opened.at(0.3)));
+  await opened.page.mouse.down();
+  await opened.page.mouse.move(...(await opened.at(0.5)));
+  await opened.page.mouse.up();
+  await opened.settled();
   const first = await draws();
   await opened.page.evaluate(() => {
     window.frames_ms = [];
