@@ -143,7 +143,7 @@ void ServeSession::StopsSampling() {
 }
 
 bool ServeSession::WantsEnd(MonotonicTime now) const {
-  return (parts_.rate.helpless() || parts_.symbolizer.full()) && now.ns - parts_.started.ns >= kFreshStartNs;
+  return (parts_.rate.helpless() || parts_.symbolizer.budget().full()) && now.ns - parts_.started.ns >= kFreshStartNs;
 }
 
 void ServeSession::Finish() { Close(std::max(parts_.clock.Now(), windows_.begin())); }

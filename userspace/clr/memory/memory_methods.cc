@@ -30,6 +30,17 @@ constexpr char kContradiction[] = "[jit: the runtime's memory could not be follo
 constexpr char kOutside[] = "[jit: in none of the runtime's code ranges]";
 constexpr char kNoSnapshot[] = "[jit: a short-lived method that was not seen in time]";
 
+// A dynamic method.
+ManagedCode CodeNamed(const std::string& name) {
+  ManagedCode method;
+  method.kind = ManagedCode::Kind::kMethod;
+  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+  method.name.type = "dynamicClass";
+  method.name.method = name;
+  method.name.tier = std::string(tier::kOptimized);
+  return method;
+}
+
 }  // namespace
 
 void MemoryMethods::Observe(const Process& process, const ObservedSample& sample) {
@@ -86,6 +97,7 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
     known.from = std::min(known.from, time);
     known.until = std::max(known.until, time);
     known.end = std::max<uint64_t>(known.end, snapshot.address + 1);
+    if (frames_.IsRefusal(known.frame)) known.frame = FrameOf(state, CodeNamed(known.name));
     return;
   }
   Known known;
@@ -101,14 +113,8 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   const uint64_t body = end > begin && end - begin < kMaxBody ? end - begin : 0;
   known.end = std::max<uint64_t>(snapshot.start + body, snapshot.address + 1);
   known.code.range.end = known.end;
-  ManagedCode method;
-  method.kind = ManagedCode::Kind::kMethod;
-  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
-  method.name.type = "dynamicClass";
-  method.name.method = name;
-  method.name.tier = std::string(tier::kOptimized);
   known.name = name;
-  known.frame = FrameOf(state, method);
+  known.frame = FrameOf(state, CodeNamed(name));
   ++counters_.transient;
   if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
   there.push_back(std::move(known));
@@ -183,10 +189,11 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
   BoundMemory(state);
   Known* const last = LastSeen(state, address, at_entry);
   if (last != nullptr && !last->transient) {
-    state.settled.insert(address);
-    return {};
+    const bool refused = frames_.IsRefusal(last->frame);
+    if (!refused) state.settled.insert(address);
+    if (!refused || !frames_.HasRoom()) return {};
   }
-  if (last != nullptr && last->until >= since) return {};
+  if (last != nullptr && last->transient && last->until >= since) return {};
   // The method that is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
   std::optional<ManagedCode> found = state.runtime->Find(address);
@@ -217,9 +224,9 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
   }
   const FrameId frame = FrameOf(state, *found);
   // Consecutive methods of one shape get the same places for everything that their headers point to. So the header
-  // alone does not tell them apart: the name must have been read again, too.
-  if (last != nullptr && found->transient && last->frame == frame && last->code.header == found->code.header &&
-      last->code.identity == found->code.identity) {
+  // alone does not tell them apart: the name must have been read again, too. A refusal is no name.
+  if (last != nullptr && found->transient && last->frame == frame && !frames_.IsRefusal(frame) &&
+      last->code.header == found->code.header && last->code.identity == found->code.identity) {
     last->until = before;
     return {};
   }
@@ -253,7 +260,7 @@ void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t a
     if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
   } else {
     DropOldest(state, there, there.size());
-    state.settled.insert(address);
+    if (!frames_.IsRefusal(frame)) state.settled.insert(address);
   }
   // The maps of an unknown runtime may have another form.
   if (!state.unverified) known.lines = state.lines.LinesOf(process, *state.runtime, found);
@@ -461,7 +468,7 @@ FrameId MemoryMethods::FrameOf(const ProcessState& state, const ManagedCode& fou
 }
 
 FrameId MemoryMethods::Unnamed(absl::string_view text) {
-  return frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, std::string(text), "", ""});
+  return frames_.InternOwn(Frame{FrameKind::kJit, NameSource::kNone, std::string(text), "", ""});
 }
 
 }  // namespace clrsampler

@@ -116,7 +116,7 @@ class MemoryMethods : public FrameSource,
   // A method was compiled just now: has the sampler told of its heap, if that may be freed and is a new one.
   void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc);
   // The frame that says the type of an object, by the MethodTable that the object had at this moment. nullopt: it could
-  // not be read.
+  // not be read. A program may have any number of types: the caller holds a NameBudget::Charge here and below.
   std::optional<FrameId> TypeFrame(const Process& process, uint64_t method_table);
   // The frame of a method that does not run, by its name; nullopt: names are not read from this process.
   std::optional<FrameId> MethodFrame(ProcessKey key, const MethodName& name);
