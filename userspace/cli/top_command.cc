@@ -1,6 +1,7 @@
 #include "cli/top_command.h"
 
 #include <re2/re2.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -51,6 +52,20 @@ absl::Status PrintOnce(const TopTable& table, const TopView& view, const TopConf
     std::printf("%s\n", TopMethodLine(method, table.seconds(), methods.total_ns, kOnceWidth).c_str());
   }
   return absl::OkStatus();
+}
+
+// Until something ends the command. A recorder without room for names is followed by another one, for the processes
+// that are still there.
+absl::Status RunRecorders(RecordOptions& options, std::unique_ptr<Recorder> recorder) {
+  while (true) {
+    RETURN_IF_ERROR(recorder->Run(nullptr));
+    if (recorder->stop_signal() != 0 || recorder->wants_fresh_start() == FreshStart::kNone) return absl::OkStatus();
+    recorder.reset();  // its memory goes before the next one's comes
+    const bool whole_host = options.pids.empty();
+    std::erase_if(options.pids, [](uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) != 0; });
+    if (options.pids.empty() && !whole_host) return absl::OkStatus();
+    ASSIGN_OR_RETURN(recorder, Recorder::Create(options));
+  }
 }
 
 }  // namespace
@@ -110,15 +125,17 @@ absl::Status RunTop(const TopConfig& config) {
       once.Add(std::move(shared));
     }
   };
+  windows.begins_anew = !config.once;
   options.windows = std::move(windows);
   // The window of the whole interval ends when all that it holds has been handled.
   if (config.once) options.duration_ns = interval + 200'000'000;
+  RETURN_IF_ERROR(ShareFileBroker(options));  // no process can be started in the sandbox
   ASSIGN_OR_RETURN(std::unique_ptr<Recorder> recorder, Recorder::Create(options));
   RETURN_IF_ERROR(EnterAgentSandbox(options, {}).status());
   if (!config.once) {
     ASSIGN_OR_RETURN(screen, TopScreen::Open(view, interval * static_cast<uint64_t>(kShownWindows)));
   }
-  const absl::Status run = recorder->Run(nullptr);
+  const absl::Status run = RunRecorders(options, std::move(recorder));
   screen.reset();
   RETURN_IF_ERROR(run);
   return config.once ? PrintOnce(once, view, config) : absl::OkStatus();

@@ -37,8 +37,8 @@ void EmulatedCode::ReadRegions(const Process& process, ProcessState& state) {
   const std::optional<DotNetRuntime> runtime = runtimes_.FindEmulated(process);
   if (!runtime.has_value()) return;
   state.frame =
-      frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone,
-                           absl::StrCat("[jit: ", MachineText(runtime->machine), " code under emulation]"), "", ""});
+      frames_.InternOwn(Frame{FrameKind::kJit, NameSource::kNone,
+                              absl::StrCat("[jit: ", MachineText(runtime->machine), " code under emulation]"), "", ""});
   notices_.Add("emulated", absl::StrCat(process.key.tgid),
                absl::StrCat("process ", process.key.tgid, " (", process.comm, ", .NET ", runtime->version.Text(),
                             ") is an ", EmulationText(*runtime), "; its native frames are the emulator's"),

@@ -354,7 +354,7 @@ std::optional<FrameId> JitMethods::NameOf(ProcessState& state, const Found& foun
   frame.module = std::move(name.module);
   frame.tier = std::move(name.tier);
   const FrameId id = frames_.Intern(std::move(frame));
-  known.emplace(found.answer.name.offset, id);
+  if (!frames_.IsRefusal(id)) known.emplace(found.answer.name.offset, id);
   return id;
 }
 

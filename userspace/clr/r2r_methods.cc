@@ -320,7 +320,7 @@ FrameId R2rMethods::NameMethod(const Process& process, R2rFile& file, R2rLoadedI
   }
   const bool retry = !use_row && (!own.ok() || own->method_by_token || own->types_by_token);
   const FrameId id = frames_->Intern(std::move(frame));
-  image.names.emplace(method, R2rLoadedImage::Named{id, retry});
+  if (!frames_->IsRefusal(id)) image.names.emplace(method, R2rLoadedImage::Named{id, retry});
   return id;
 }
 

@@ -33,7 +33,7 @@ class UnnamedJitFrames {
     main_loop_.Check();
     const auto at = static_cast<size_t>(reason);
     std::optional<FrameId>& id = ids_[at];
-    if (!id) id = frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, std::string(kTexts[at]), "", ""});
+    if (!id) id = frames_.InternOwn(Frame{FrameKind::kJit, NameSource::kNone, std::string(kTexts[at]), "", ""});
     return *id;
   }
 

@@ -193,10 +193,11 @@ std::span<const FrameId> AsyncCallers::Apply(const Process& process, const RawSt
 }
 
 bool AsyncCallers::Append(const Process& process, const OfProcess& of, const AsyncCaller& caller, MonotonicTime time) {
+  const NameBudget::Charge charge(parts_.budget, process, time);
   std::optional<FrameId> frame;
   if (caller.box != nullptr) {
     frame = parts_.memory.MethodFrame(process.key, caller.box->method);
-    if (!frame) return false;
+    if (!frame || parts_.frames.IsRefusal(*frame)) return false;
   } else {
     const auto known = of.suspended.find(caller.suspended_at);
     if (known == of.suspended.end() || known->second == Suspended::kNotKnown) return false;
@@ -204,7 +205,9 @@ bool AsyncCallers::Append(const Process& process, const OfProcess& of, const Asy
     frame = parts_.name(process, {.address = caller.suspended_at, .lookup_address = caller.suspended_at}, time);
     if (!parts_.frames.at(*frame).named()) return false;
   }
-  frames_.push_back(Marked(*frame));
+  const FrameId marked = Marked(*frame);
+  if (parts_.frames.IsRefusal(marked)) return false;
+  frames_.push_back(marked);
   return true;
 }
 
@@ -236,7 +239,9 @@ FrameId AsyncCallers::Marked(FrameId id) {
   frame.address = 0;
   frame.size = 0;
   frame.identity = {};
-  return marked_[id] = parts_.frames.Intern(std::move(frame));
+  const FrameId marked = parts_.frames.Intern(std::move(frame));
+  if (!parts_.frames.IsRefusal(marked)) marked_[id] = marked;
+  return marked;
 }
 
 FrameId AsyncCallers::Mark(absl::string_view text) {

@@ -27,6 +27,7 @@
 #include "status/thread_checker.h"
 #include "symbols/frame.h"
 #include "symbols/frame_source.h"
+#include "symbols/name_budget.h"
 #include "unwind/frame_chain.h"
 #include "unwind/raw_stack.h"
 #include "unwind/sample_memory.h"
@@ -60,6 +61,7 @@ class AsyncCallers {
   struct Parts {
     MemoryMethods& memory;
     FrameTable& frames;
+    NameBudget& budget;
     // Has the sampler copy such objects from now on; nullopt: how its runtime keeps them is not known.
     std::function<void(const Process&, const std::optional<wire_async_layouts>&)> tell;
     // Shows code that a sample leads to, while it is there, and names it later.

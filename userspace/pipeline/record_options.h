@@ -42,6 +42,8 @@ struct WindowOptions {
   RateLimits limits;                            // frequency_hz: that of RecordOptions
   bool allocations = false;                     // what .NET programs allocate as well
   bool waits = false;                           // and where threads wait
+  // The caller looks at Recorder::wants_fresh_start, and makes another recorder. Without it the run goes on.
+  bool begins_anew = false;
 };
 
 struct RecordOptions {

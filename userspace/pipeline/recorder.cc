@@ -83,7 +83,7 @@ class RecorderImpl : public Recorder, private ProgramEnds::Listener {
   const EventLog& events() const override { return profile_.events(); }
   MonotonicTime began() const override { return parts_.started; }
   const StackRecording& kept_stacks() const override { return parts_.unwinder.kept(); }
-  bool wants_fresh_start() const override { return session_->WantsEnd(parts_.clock.Now()); }
+  FreshStart wants_fresh_start() const override { return fresh_start_; }
   uint32_t command_pid() const override { return parts_.targets.command_pid(); }
   int stop_signal() const override { return stop_signal_; }
 
@@ -94,7 +94,7 @@ class RecorderImpl : public Recorder, private ProgramEnds::Listener {
     return absl::NotFoundError(absl::StrCat("process ", pid, " is not watched"));
   }
   absl::Status OpenCapture();
-  bool Finished(MonotonicTime now) const;
+  bool Finished(MonotonicTime now);
   LoopPace::Inputs PaceInputs(MonotonicTime now);
   RecordProgress Progress(MonotonicTime now) const;
   void Iterate(MonotonicTime now);
@@ -119,6 +119,7 @@ class RecorderImpl : public Recorder, private ProgramEnds::Listener {
   MonotonicTime last_slow_iteration_;
   MonotonicTime last_sweep_;
   int stop_signal_ = 0;
+  FreshStart fresh_start_ = FreshStart::kNone;
 };
 
 absl::Status RecorderImpl::OpenCapture() {
@@ -270,10 +271,11 @@ LoopPace::Inputs RecorderImpl::PaceInputs(MonotonicTime now) {
   return inputs;
 }
 
-bool RecorderImpl::Finished(MonotonicTime now) const {
+bool RecorderImpl::Finished(MonotonicTime now) {
   if (parts_.stop->signalled() || parts_.stop->targets_gone() || parts_.capture->ended()) return true;
-  if (session_->WantsEnd(now)) return true;
-  return parts_.options.duration_ns.has_value() && now.ns - parts_.started.ns >= *parts_.options.duration_ns;
+  if (parts_.options.duration_ns.has_value() && now.ns - parts_.started.ns >= *parts_.options.duration_ns) return true;
+  fresh_start_ = session_->WantsFreshStart(now);
+  return fresh_start_ != FreshStart::kNone;
 }
 
 void RecorderImpl::Iterate(MonotonicTime now) {

@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "os/clock.h"
+#include "pipeline/fresh_start.h"
 #include "pipeline/record_options.h"
 #include "profile/account.h"
 #include "profile/code_log.h"
@@ -48,9 +49,8 @@ class Recorder {
   // `progress` is called about once a second.
   virtual absl::Status Run(const std::function<void(const RecordProgress&)>& progress) = 0;
 
-  // Windows only: the agent took too much memory for long, whatever the rate, and Run has returned for that reason; a
-  // new recorder begins with little.
-  virtual bool wants_fresh_start() const = 0;
+  // With WindowOptions::begins_anew: Run has returned for this reason, and nothing else ended it.
+  virtual FreshStart wants_fresh_start() const = 0;
   // The process of the command that Create has started and holds back; 0: there is none.
   virtual uint32_t command_pid() const = 0;
   // The signal that ended Run; 0: none did.

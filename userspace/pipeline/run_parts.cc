@@ -60,6 +60,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
     async.emplace(AsyncCallers::Parts{
         .memory = *sources.memory,
         .frames = frames,
+        .budget = symbolizer.budget(),
         .tell = [this](const Process& process,
                        const std::optional<wire_async_layouts>& layout) { PublishAsyncLayout(process, layout); },
         .observe = [this](const Process& process,

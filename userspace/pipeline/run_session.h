@@ -35,7 +35,7 @@ class RunSession : public Session {
   void SlowIteration(MonotonicTime now) override;
   void Describe(const Process& process) override;
   void Ended(ProcessKey key) override { labels_.Forget(key); }
-  bool WantsEnd(MonotonicTime) const override { return false; }
+  FreshStart WantsFreshStart(MonotonicTime) const override { return FreshStart::kNone; }
   void StopsSampling() override {}
   void Finish() override;
 

@@ -64,6 +64,7 @@ RuntimeWatchOptions RuntimeWatchOptionsFor(RunParts& parts, Session& session) {
     TakeAllocation(observed, parts, session);
   };
   options.allocations.type_frame = [&parts](const Process& process, uint64_t method_table) {
+    const NameBudget::Charge charge(parts.symbolizer.budget(), process);
     return parts.sources.memory->TypeFrame(process, method_table);
   };
   options.on_allocation_factor = [&session](ProcessKey key, double factor) {

@@ -12,8 +12,6 @@
 namespace clrsampler {
 namespace {
 
-// A recorder that takes too much memory is replaced, but not again and again.
-constexpr uint64_t kFreshStartNs = 600'000'000'000;
 constexpr uint64_t kRateControlNs = 1'000'000'000;
 // The most stacks that are read when all threads are looked at, of those that have run since: 30 for each second of a
 // window. One takes 0.1 ms to read and as much to name.
@@ -142,8 +140,11 @@ void ServeSession::StopsSampling() {
   if (parts_.waits) ReadOpenWaits(parts_.clock.Now());
 }
 
-bool ServeSession::WantsEnd(MonotonicTime now) const {
-  return (parts_.rate.helpless() || parts_.symbolizer.full()) && now.ns - parts_.started.ns >= kFreshStartNs;
+FreshStart ServeSession::WantsFreshStart(MonotonicTime now) const {
+  return FreshStartFor({.begins_anew = options_.begins_anew,
+                        .ran_ns = now.ns - parts_.started.ns,
+                        .memory_is_short = parts_.rate.helpless(),
+                        .names_are_full = parts_.symbolizer.budget().full()});
 }
 
 void ServeSession::Finish() { Close(std::max(parts_.clock.Now(), windows_.begin())); }

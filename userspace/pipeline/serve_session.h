@@ -31,8 +31,7 @@ class ServeSession : public Session {
   void StopsSampling() override;
   void Describe(const Process& process) override;
   void Ended(ProcessKey key) override;
-  // The agent took too much memory for long, whatever the rate; a new recorder begins with little.
-  bool WantsEnd(MonotonicTime now) const override;
+  FreshStart WantsFreshStart(MonotonicTime now) const override;
   void Finish() override;
 
  private:

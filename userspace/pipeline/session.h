@@ -6,6 +6,7 @@
 #include <string>
 
 #include "os/clock.h"
+#include "pipeline/fresh_start.h"
 #include "pipeline/sample_sink.h"
 #include "process/process.h"
 #include "process/process_key.h"
@@ -37,8 +38,8 @@ class Session {
   // The process is about to leave the table, or the run ends: the last chance to describe it.
   virtual void Describe(const Process& process) = 0;
   virtual void Ended(ProcessKey key) = 0;
-  // The run is to end although nobody said so.
-  virtual bool WantsEnd(MonotonicTime now) const = 0;
+  // The run is to end although nobody said so, as the caller begins anew.
+  virtual FreshStart WantsFreshStart(MonotonicTime now) const = 0;
   // Sampling is about to stop.
   virtual void StopsSampling() = 0;
   // All has been handled.

@@ -84,12 +84,26 @@ Frame JitWatch::NameOf(const Process& process, const CompiledEvent& compiled) {
       symbolizer_.Resolve({process, mapping, event.entry, event.entry, compiled.arrived, true, event.method}).frame);
 }
 
-FrameId JitWatch::RoleFrame(const Frame& method, absl::string_view tier) {
+FrameId JitWatch::RoleFrame(const Process& process, const Frame& method, absl::string_view tier) {
   // Names in full have the tier already.
   const std::string suffix = absl::StrCat("[", method.tier, "]");
   const absl::string_view name = absl::StripTrailingAsciiWhitespace(absl::StripSuffix(method.text, suffix));
-  const std::string text = method.named() ? absl::StrCat("[jit ", name, " ", tier, "]") : "[jit]";
-  return frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, text, "", std::string(tier)});
+  Frame role{FrameKind::kRole, NameSource::kNone, "[jit]", "", std::string(tier)};
+  if (method.named()) {
+    const NameBudget::Charge charge(symbolizer_.budget(), process);
+    Frame with_name = role;
+    with_name.text = absl::StrCat("[jit ", name, " ", tier, "]");
+    const FrameId named = frames_.Intern(std::move(with_name));
+    if (!frames_.IsRefusal(named)) return named;
+  }
+  return frames_.InternOwn(std::move(role));
+}
+
+FrameId JitWatch::ThreadFrame(const Process& process, const std::string& text) {
+  const NameBudget::Charge charge(symbolizer_.budget(), process);
+  const FrameId named = frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, text, "", ""});
+  if (!frames_.IsRefusal(named)) return named;
+  return frames_.InternOwn(Frame{FrameKind::kRole, NameSource::kNone, "[thread]", "", ""});
 }
 
 void JitWatch::HandleBegin(const Process& process, const wire_runtime_event& event) {
@@ -159,14 +173,15 @@ void JitWatch::HandleStack(const Process& process, const wire_cpu_sample& sample
   std::vector<FrameId> stack(frames.begin(), caller.base());
   if (stack.empty()) {
     const std::string thread = absl::StrCat("[thread ", observed.compilation.comm, "]");
-    stack.push_back(frames_.Intern(Frame{FrameKind::kRole, NameSource::kNone, thread, "", ""}));
+    stack.push_back(ThreadFrame(process, thread));
     observed.callers.push_back(thread);
   } else {
     for (auto frame = stack.rbegin(); frame != stack.rend() && observed.callers.size() < kMaxCallers; ++frame) {
       if (IsManaged(frames_.at(*frame))) observed.callers.push_back(frames_.at(*frame).text);
     }
   }
-  stack.push_back(RoleFrame({FrameKind::kJit, observed.source, observed.method, "", observed.tier}, observed.tier));
+  stack.push_back(
+      RoleFrame(process, {FrameKind::kJit, observed.source, observed.method, "", observed.tier}, observed.tier));
   if (callbacks_.on_stack) callbacks_.on_stack(process, stack, observed.compilation.own_ns());
   Report(process.key, observed);
 }
@@ -183,7 +198,7 @@ std::optional<FrameId> JitWatch::RoleOf(const Process& process, uint64_t number)
   if (found == state->second->fresh.end()) return std::nullopt;
   Fresh& fresh = found->second;
   if (!fresh.role) {
-    fresh.role = RoleFrame(NameOf(process, fresh.compiled), JitTierText(fresh.compiled.event.flags));
+    fresh.role = RoleFrame(process, NameOf(process, fresh.compiled), JitTierText(fresh.compiled.event.flags));
   }
   return fresh.role;
 }

@@ -97,7 +97,9 @@ class JitWatch {
 
   // The code's frame as of the moment when the event arrived: it had just been written then.
   Frame NameOf(const Process& process, const CompiledEvent& compiled);
-  FrameId RoleFrame(const Frame& method, absl::string_view tier);
+  // Both are on the account of the process.
+  FrameId RoleFrame(const Process& process, const Frame& method, absl::string_view tier);
+  FrameId ThreadFrame(const Process& process, const std::string& text);
   void Report(ProcessKey process, const NamedCompilation& observed);
 
   Callbacks callbacks_;

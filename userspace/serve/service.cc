@@ -247,6 +247,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Service::MakeRecorder() {
     windows.selects = [this](const Process& process) { return Selects(options_.selection, process); };
   }
   windows.on_window = [this](Window window) { TakeWindow(std::move(window)); };
+  windows.begins_anew = true;
   record.windows = std::move(windows);
   return Recorder::Create(record);
 }
@@ -299,10 +300,10 @@ absl::StatusOr<ServeEnd> Service::Run() {
       }
     }));
     const int signal = recorder->stop_signal();
-    if (signal == 0 && recorder->wants_fresh_start()) {
-      options_.log(
-          "note: more memory than --memory-limit is in use, or names take all that they may; sampling begins anew");
-      options_.log("  hint: a higher --memory-limit, or fewer processes: --comm, --container, --cgroup, --uid");
+    const FreshStart reason = recorder->wants_fresh_start();
+    if (signal == 0 && reason != FreshStart::kNone) {
+      options_.log(absl::StrCat("note: ", TextOf(reason).message));
+      options_.log(absl::StrCat("  hint: ", TextOf(reason).hint));
       recorder.reset();
       malloc_trim(0);  // what was freed stays with the process otherwise
       continue;

@@ -49,7 +49,7 @@ struct ElfSymbolsSource::Image {
   std::shared_ptr<const ImageFile> lines_file;  // has debug information of lines; nullptr: none is known
   bool lines_fetched = false;
   std::vector<std::byte> vdso_bytes;
-  std::optional<ElfImage> elf;  // nullopt: could not be read, every address has the frame `nameless`
+  std::optional<ElfImage> elf;  // nullopt: could not be read, every address is `nameless`
   ElfSymbols symbols;
   std::optional<EhFrameTable> functions;
   PltStubs plt;
@@ -61,7 +61,7 @@ struct ElfSymbolsSource::Image {
   // Code of a NativeAOT program that was C#: its methods, and the code that unboxes their owners. Empty: another
   // program.
   std::vector<ElfSection> managed;
-  FrameId nameless = 0;
+  std::string nameless;  // text of the frame of an address without a function
   // By start of the range that the name covers. Names by symbol and by function start are kept apart: a symbol may end
   // before its function does.
   absl::flat_hash_map<uint64_t, FrameId> symbol_frames;
@@ -142,12 +142,12 @@ std::optional<Resolution> ElfSymbolsSource::Resolve(const FrameQuery& query) {
   const std::shared_ptr<Image>& image = known.image;
   if (image == nullptr) return std::nullopt;
   image->last_used = ++clock_;
-  if (!image->elf) return Resolution{image->nameless, MonotonicTime::Min(), known.again};
+  if (!image->elf) return Resolution{Nameless(*image), MonotonicTime::Min(), known.again};
   TakeFetched(*image);
   const uint64_t inside = query.lookup_address - mapping.start;
   if (mapping.kind == MappingKind::kVdso) {
     if (mapping.end - mapping.start != image->vdso_bytes.size())
-      return Resolution{image->nameless};  // a 32-bit process
+      return Resolution{Nameless(*image)};  // a 32-bit process
     return Resolution{NameAt(*image, {image->elf->lowest_address().value + inside})};
   }
   const std::optional<VirtualAddress> address = image->elf->ToAddress({mapping.file_offset + inside});
@@ -172,31 +172,43 @@ std::optional<ElfSymbolsSource::LinePlace> ElfSymbolsSource::LinePlaceOf(const P
 
 FrameId ElfSymbolsSource::NameAt(Image& image, VirtualAddress address) {
   if (const std::optional<FunctionSymbol> symbol = image.symbols.Find(address); symbol && !symbol->name.empty()) {
-    const auto [it, fresh] = image.symbol_frames.try_emplace(symbol->start.value, 0);
-    if (!fresh) return it->second;
+    const auto known = image.symbol_frames.find(symbol->start.value);
+    if (known != image.symbol_frames.end()) return known->second;
     Frame frame = image.IsManaged(symbol->start) ? ManagedFrame(*symbol, image) : NativeFrame(*symbol, image);
     frame.source = NameSource::kElfSymbols;
     // A version belongs to the library, and not to the function: "memcpy@@GLIBC_2.14".
     frame.symbol = std::string(symbol->name.substr(0, symbol->name.find('@')));
     SetPlace(symbol->start, symbol->end, frame);
-    return it->second = frames_.Intern(std::move(frame));
+    return Keep(image.symbol_frames, symbol->start, frames_.Intern(std::move(frame)));
   }
   if (const std::optional<PltStub> stub = image.plt.Find(*image.elf, address)) {
-    const auto [it, fresh] = image.function_frames.try_emplace(stub->start.value, 0);
-    if (!fresh) return it->second;
-    if (stub->target.empty())
-      return it->second = Intern(NameSource::kNone, absl::StrCat("[plt ", image.name, "]"), image);
+    const auto known = image.function_frames.find(stub->start.value);
+    if (known != image.function_frames.end()) return known->second;
+    if (stub->target.empty()) return Intern(NameSource::kNone, absl::StrCat("[plt ", image.name, "]"), image);
     std::string text = style_ == NameStyle::kRaw     ? std::string(stub->target)
                        : style_ == NameStyle::kShort ? DemangleShort(stub->target)
                                                      : absl::StrCat(image.name, "!", DemangleFull(stub->target));
     absl::StrAppend(&text, "@plt");
-    return it->second = Intern(NameSource::kElfSymbols, std::move(text), image);
+    return Keep(image.function_frames, stub->start, Intern(NameSource::kElfSymbols, std::move(text), image));
   }
   const std::optional<FunctionBounds> function = image.FunctionAt(address);
-  if (!function) return image.nameless;
-  const auto [it, fresh] = image.function_frames.try_emplace(function->start.value, 0);
-  if (!fresh) return it->second;
-  return it->second = InternStart(*function, image);
+  if (!function) return Nameless(image);
+  const auto known = image.function_frames.find(function->start.value);
+  if (known != image.function_frames.end()) return known->second;
+  return Keep(image.function_frames, function->start, InternStart(*function, image));
+}
+
+// The image is one of several processes, which may have room.
+FrameId ElfSymbolsSource::Keep(absl::flat_hash_map<uint64_t, FrameId>& frames, VirtualAddress start, FrameId frame) {
+  if (!frames_.IsRefusal(frame)) frames.emplace(start.value, frame);
+  return frame;
+}
+
+FrameId ElfSymbolsSource::Nameless(const Image& image) {
+  // This frame stands for the vDSO of 32-bit processes, too, so it is of no build.
+  if (&image == vdso_.get())
+    return frames_.InternOwn({FrameKind::kNative, NameSource::kNone, image.nameless, image.name, ""});
+  return Intern(NameSource::kNone, image.nameless, image);
 }
 
 FrameId ElfSymbolsSource::InternStart(const FunctionBounds& function, Image& image) {
@@ -263,7 +275,8 @@ void ElfSymbolsSource::TakeFetched(Image& image) {
     const std::optional<FunctionSymbol> first = image.symbols.Find(function->start);
     const std::optional<FunctionSymbol> last = image.symbols.Find({function->end.value - 1});
     if (!first || !last || first->name.empty() || first->start.value != start || last->start.value != start) continue;
-    late_names_[frame] = NameAt(image, function->start);
+    const FrameId name = NameAt(image, function->start);
+    if (!frames_.IsRefusal(name)) late_names_[frame] = name;
   }
 }
 
@@ -318,7 +331,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::str
   notices_.Add("image_unreadable", path, absl::StrCat("no native names from ", path, ": ", status.message()));
   auto image = std::make_shared<Image>();
   image->name = std::string(FileNameOf(WithoutDeletedMark(path)));
-  image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: cannot read ", image->name, "]"), *image);
+  image->nameless = absl::StrCat("[native: cannot read ", image->name, "]");
   return image;
 }
 
@@ -361,7 +374,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Index(std::shared_ptr
   image->path = std::string(WithoutDeletedMark(path));
   image->name = std::string(FileNameOf(image->path));
   image->ref = ImageRef({image->path, BuildIdText(elf->build_id()), images_.HashOf(*file)});
-  image->nameless = Intern(NameSource::kNone, absl::StrCat("[native: no symbols ", image->name, "]"), *image);
+  image->nameless = absl::StrCat("[native: no symbols ", image->name, "]");
   if (!elf->symtab()) {
     if (debug) {
       image->symbols = ElfSymbols::Build(debug->image, *elf);
@@ -412,8 +425,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Vdso() {
   const std::span<const std::byte> bytes = images_.Vdso();
   vdso_->vdso_bytes.assign(bytes.begin(), bytes.end());
   absl::StatusOr<ElfImage> elf = ElfImage::Parse(vdso_->vdso_bytes);
-  // This frame stands for the vDSO of 32-bit processes, too, so it is of no build.
-  vdso_->nameless = Intern(NameSource::kNone, "[native: no symbols [vdso]]", *vdso_);
+  vdso_->nameless = "[native: no symbols [vdso]]";
   if (!elf.ok()) return vdso_;
   vdso_->ref = ImageRef({.build_id = BuildIdText(elf->build_id())});
   vdso_->symbols = ElfSymbols::Build(*elf, *elf);

@@ -116,6 +116,8 @@ class ElfSymbolsSource : public FrameSource, public LateNames {
   Frame NativeFrame(const FunctionSymbol& symbol, const Image& image) const;
   Frame ManagedFrame(const FunctionSymbol& symbol, const Image& image) const;
   FrameId Intern(NameSource source, std::string text, const Image& image);
+  FrameId Keep(absl::flat_hash_map<uint64_t, FrameId>& frames, VirtualAddress start, FrameId frame);
+  FrameId Nameless(const Image& image);
   FrameId InternStart(const FunctionBounds& function, Image& image);
   const RuntimeFunction* RuntimeFunctionAt(VirtualAddress start, Image& image);
   void TakeFetched(Image& image);

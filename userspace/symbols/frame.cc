@@ -1,5 +1,6 @@
 #include "symbols/frame.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,12 +62,44 @@ FrameId FrameTable::Intern(Frame frame) {
   if (frame.symbol.size() > kMaxTextBytes) frame.symbol = std::string();
   const auto found = ids_.find(&frame);
   if (found != ids_.end()) return found->second;
+  if (!HasRoom()) {
+    room_->refused = true;
+    return Refuse(frame.kind);
+  }
   const FrameId id = static_cast<FrameId>(frames_.size());
   for (std::string* text : {&frame.text, &frame.symbol}) text->shrink_to_fit();
-  bytes_ += BytesOf(frame);
+  const size_t bytes = BytesOf(frame);
+  bytes_ += bytes;
+  if (room_ != nullptr) {
+    room_->used += bytes;
+    room_->left -= std::min(room_->left, bytes);
+  }
   frames_.push_back(std::make_unique<const Frame>(std::move(frame)));
   ids_.emplace(frames_.back().get(), id);
   return id;
+}
+
+FrameId FrameTable::InternOwn(Frame frame) {
+  FrameRoom* const room = SetRoom(nullptr);
+  const FrameId id = Intern(std::move(frame));
+  SetRoom(room);
+  return id;
+}
+
+FrameRoom* FrameTable::SetRoom(FrameRoom* room) {
+  main_loop_.Check();
+  return std::exchange(room_, room);
+}
+
+FrameId FrameTable::Refuse(FrameKind kind) {
+  std::optional<FrameId>& refusal = refusals_[static_cast<size_t>(kind)];
+  if (!refusal) {
+    const bool is_type = kind == FrameKind::kType;
+    refusal = InternOwn(Frame{
+        kind, NameSource::kNone,
+        is_type ? "[type of a program with too many names]" : "[function of a program with too many names]", "", ""});
+  }
+  return *refusal;
 }
 
 }  // namespace clrsampler

@@ -2,9 +2,11 @@
 #ifndef CLRSAMPLER_SYMBOLS_FRAME_H_
 #define CLRSAMPLER_SYMBOLS_FRAME_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ enum class FrameKind : uint8_t {
   kRole,    // no code: what the runtime's frames below it are for, like "[gc gen1 blocking]"
   kType,    // no code: of what type the object is that its caller allocates or throws
 };
+constexpr size_t kFrameKinds = 8;
 
 // Whether it is code that a .NET compiler made, named or not.
 constexpr bool IsManaged(FrameKind kind) {
@@ -78,14 +81,29 @@ inline bool IsManaged(const Frame& frame) { return IsManaged(frame.kind); }
 
 using FrameId = uint32_t;
 
-// Interned frames of one run. Grows with the distinct frames that samples hit, some thousands; Symbolizer bounds what a
+// A table takes so much more, and has taken so much.
+struct FrameRoom {
+  size_t left = 0;  // bytes, about
+  size_t used = 0;
+  bool refused = false;  // some frame
+};
+
+// Interned frames of one run. Grows with the distinct frames that samples hit, some thousands; NameBudget bounds what a
 // process can add. Main loop only.
 class FrameTable {
  public:
   // A longer text of a frame is cut, and ends in U+2026 (folded output cuts at 1 KiB). A longer symbol is left out.
   static constexpr size_t kMaxTextBytes = 4096;
 
+  // A frame that is not known yet needs room. Without it the answer is a refusal, which says so as a frame. Those who
+  // keep answers keep no refusal, since other processes and later times may have room.
   FrameId Intern(Frame frame);
+  // A frame of our own words, of which there are few. It needs no room.
+  FrameId InternOwn(Frame frame);
+  bool IsRefusal(FrameId id) const { return refusals_[static_cast<size_t>(at(id).kind)] == id; }
+  // The room for new frames from now on; nullptr: there is no bound. Returns the former one.
+  FrameRoom* SetRoom(FrameRoom* room);
+  bool HasRoom() const { return room_ == nullptr || room_->left > 0; }
   const Frame& at(FrameId id) const { return *frames_[id]; }
   size_t size() const { return frames_.size(); }
   size_t bytes() const { return bytes_; }  // of memory, about
@@ -97,9 +115,13 @@ class FrameTable {
   struct ByValueEqual {
     bool operator()(const Frame* a, const Frame* b) const { return *a == *b; }
   };
+  FrameId Refuse(FrameKind kind);
+
   std::vector<std::unique_ptr<const Frame>> frames_;
   absl::flat_hash_map<const Frame*, FrameId, ByValueHash, ByValueEqual> ids_;
   size_t bytes_ = 0;
+  FrameRoom* room_ = nullptr;
+  std::array<std::optional<FrameId>, kFrameKinds> refusals_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -36,7 +36,7 @@ constexpr int kMaxRounds = 64;
 
 Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines,
                        Notices* notices)
-    : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames), notices_(notices) {
+    : sources_(std::move(sources)), lines_(std::move(lines)), frames_(frames), budget_(frames, notices) {
   for (FrameSource* source : sources_) {
     if (SampleObserver* observer = source->observer()) observers_.push_back(observer);
     if (PolledSource* polled = source->polled()) polled_.push_back(polled);
@@ -45,37 +45,10 @@ Symbolizer::Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, st
 
 Resolution Symbolizer::Resolve(const FrameQuery& query) {
   main_loop_.Check();
-  NameBytes& bytes = name_bytes_.Of(query.process);
-  if (HasTooMany(bytes, query.time)) return LeaveOut(query);
-  const size_t before = frames_.bytes();
+  const NameBudget::Charge charge(budget_, query.process, query.time);
   const Resolution answer = ResolveAny(query);
-  bytes.taken += frames_.bytes() - before;
-  return answer;
-}
-
-bool Symbolizer::HasTooMany(NameBytes& bytes, MonotonicTime time) const {
-  if (time > bytes.since) {
-    const uint64_t more = (time.ns - bytes.since.ns) / kMillisecondNs * kNameBytesASecond / 1000;
-    if (more > 0) bytes = {bytes.taken - std::min<size_t>(bytes.taken, more), time};
-  }
-  return bytes.taken >= kMaxNameBytes || full();
-}
-
-// Addresses that were named before are in the caches of those who ask, and keep their names.
-Resolution Symbolizer::LeaveOut(const FrameQuery& query) {
-  const bool is_jit = query.mapping != nullptr && query.mapping->kind == MappingKind::kJitMemory;
-  if (notices_ != nullptr) {
-    const uint32_t pid = query.process.key.tgid;
-    notices_->Add("names_left_out", absl::StrCat(pid),
-                  absl::StrCat("not all functions of process ", pid, " are named: the names of ",
-                               full() ? "all processes" : "this one process", " take ",
-                               (full() ? kMaxNameBytesOfAll : kMaxNameBytes) >> 20,
-                               " MiB; those that were met before keep their names"),
-                  "is it a program that means harm? --pid samples the others alone");
-  }
-  return Resolution{frames_.Intern(Frame{is_jit ? FrameKind::kJit : FrameKind::kNative, NameSource::kNone,
-                                         "[function of a program with too many names]", "", ""}),
-                    query.time, query.time};
+  // There may be room at another time.
+  return frames_.IsRefusal(answer.frame) ? Resolution{answer.frame, query.time, query.time} : answer;
 }
 
 Resolution Symbolizer::ResolveAny(const FrameQuery& query) {
@@ -97,7 +70,8 @@ FrameId Symbolizer::WithLine(const FrameQuery& query, FrameId plain) {
     if (!place) continue;
     Frame frame = frames_.at(plain);
     frame.place = *std::move(place);
-    return frames_.Intern(std::move(frame));
+    const FrameId with_line = frames_.Intern(std::move(frame));
+    return frames_.IsRefusal(with_line) ? plain : with_line;
   }
   return plain;
 }
@@ -118,7 +92,7 @@ Resolution Symbolizer::ResolveName(const FrameQuery& query) {
     Resolution answer = *found;
     answer.from = std::max({answer.from, code_since, mapping_since});
     // A name holds for its own time. If an earlier source comes to know one later, its generation tells.
-    if (frames_.at(answer.frame).named()) return answer;
+    if (frames_.at(answer.frame).named() || frames_.IsRefusal(answer.frame)) return answer;
     if (unnamed) {
       answer.from = std::max(answer.from, unnamed->from);
       answer.until = std::min(answer.until, unnamed->until);
@@ -131,17 +105,14 @@ Resolution Symbolizer::ResolveName(const FrameQuery& query) {
 }
 
 Resolution Symbolizer::Unknown(std::string text, MonotonicTime until) {
-  return Resolution{frames_.Intern(Frame{FrameKind::kNative, NameSource::kNone, std::move(text), "", ""}),
+  return Resolution{frames_.InternOwn(Frame{FrameKind::kNative, NameSource::kNone, std::move(text), "", ""}),
                     MonotonicTime::Min(), until};
 }
 
 void Symbolizer::Observe(const Process& process, const ObservedSample& sample) {
   main_loop_.Check();
-  NameBytes& bytes = name_bytes_.Of(process);
-  if (HasTooMany(bytes, sample.time)) return;
-  const size_t before = frames_.bytes();
+  const NameBudget::Charge charge(budget_, process, sample.time);
   for (SampleObserver* observer : observers_) observer->Observe(process, sample);
-  bytes.taken += frames_.bytes() - before;
 }
 
 bool Symbolizer::CatchUp(const Process& process, MonotonicTime time, MonotonicTime now) {

@@ -15,6 +15,7 @@
 #include "status/thread_checker.h"
 #include "symbols/frame_source.h"
 #include "symbols/line_source.h"
+#include "symbols/name_budget.h"
 
 namespace clrsampler {
 
@@ -26,15 +27,8 @@ class Symbolizer {
   Symbolizer(std::vector<FrameSource*> sources, FrameTable& frames, std::vector<LineSource*> lines = {},
              Notices* notices = nullptr);
 
-  // A program decides how many names it has, how long they are, and which of them are sampled. Beyond these bounds of
-  // FrameTable::bytes no source is asked about its code: that of one process at once, what it may add in a second, and
-  // that of all together. 30,000 functions of a .NET program take some 20 MB. One that makes methods all the time meets
-  // some hundred new ones a second, of 0.7 KB each.
-  static constexpr size_t kMaxNameBytes = 32 << 20;
-  static constexpr size_t kNameBytesASecond = 128 << 10;
-  static constexpr size_t kMaxNameBytesOfAll = 256 << 20;
-  // No function that was not met before gets a name. Only a table that begins anew helps.
-  bool full() const { return frames_.bytes() >= kMaxNameBytesOfAll; }
+  // Bounds what the answers add to the table. Others who name what a process has charge it here, too.
+  NameBudget& budget() { return budget_; }
 
   // Told of each frame of managed code that Resolve finds: of the frame without its line, and of the one with it.
   using FoundManaged = std::function<void(const FrameQuery& query, FrameId plain, FrameId frame)>;
@@ -63,13 +57,6 @@ class Symbolizer {
     bool complete = false;         // for the latest time that was asked for
   };
 
-  struct NameBytes {
-    size_t taken = 0;     // by which the table of frames has grown for the process, less what it may add in a second
-    MonotonicTime since;  // of samples; `taken` is as of then
-  };
-  // Whether the names of the process are too many by now.
-  bool HasTooMany(NameBytes& bytes, MonotonicTime time) const;
-  Resolution LeaveOut(const FrameQuery& query);
   Resolution ResolveAny(const FrameQuery& query);
   Resolution ResolveName(const FrameQuery& query);
   FrameId WithLine(const FrameQuery& query, FrameId plain);
@@ -80,10 +67,9 @@ class Symbolizer {
   std::vector<PolledSource*> polled_;
   std::vector<LineSource*> lines_;
   FrameTable& frames_;
-  Notices* const notices_;
+  NameBudget budget_;
   FoundManaged found_managed_;
   PerProcess<CaughtUp> caught_up_;
-  PerProcess<NameBytes> name_bytes_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

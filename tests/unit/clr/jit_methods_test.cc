@@ -77,6 +77,17 @@ TEST_F(JitMethodsTest, NamesFromTheJitdumpWhileItLives) {
   EXPECT_TRUE(methods->MayIdle());
 }
 
+TEST_F(JitMethodsTest, ARefusalIsNotKept) {
+  tree.Write(tree.jitdump(), JitdumpText().Load("void [app] A::M()[QuickJitted]", 2000, kHeap).bytes());
+  Poll(5 * kMillisecondNs);
+  FrameRoom none;
+  frames.SetRoom(&none);
+  EXPECT_EQ(Ask(kHeap + 4, 3000), "[function of a program with too many names]");
+  EXPECT_EQ(Ask(kHeap + 0x1000, 3000), "[jit: not in the map]") << "our own words need no room";
+  frames.SetRoom(nullptr);
+  EXPECT_EQ(Ask(kHeap + 4, 3000), "void [app] A::M()[QuickJitted]");
+}
+
 // A block of stubs has one line in the file, and memory has the kind of each.
 TEST_F(JitMethodsTest, StubsAreShownByMemorysNameWhereItHasOne) {
   class Memory : public FrameSource {

@@ -104,6 +104,20 @@ TEST_F(R2rMethodsTest, NamesAnImageFromItsOwnTables) {
   EXPECT_EQ(methods_.counters().images, 1u);
 }
 
+// The image is one of many processes, and one of them may have no room for names.
+TEST_F(R2rMethodsTest, ARefusalIsNotKept) {
+  Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
+  const auto [rva, text] = *ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").names.begin();
+  const std::string bytes = ReadFixture("10.0.14-x64/shapes.dll");
+  const uint64_t offset = *PeImage::Parse(AsBytes(bytes))->OffsetOfRva(rva);
+  const Mapping mapping = Map("shapes.dll");
+  FrameRoom none;
+  frames_.SetRoom(&none);
+  EXPECT_EQ(At(mapping, offset)->text, "[function of a program with too many names]");
+  frames_.SetRoom(nullptr);
+  EXPECT_TRUE(At(mapping, offset)->named());
+}
+
 TEST_F(R2rMethodsTest, TablesAreThoseThatNamesComeFrom) {
   Write("shapes.dll", ReadFixture("10.0.14-x64/shapes.dll"));
   Write("text.dll", "no image");

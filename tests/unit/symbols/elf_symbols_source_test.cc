@@ -231,6 +231,22 @@ TEST_F(ElfSymbolsSourceTest, AChecksumIsComputedOnceForAFileUnderManyNames) {
   EXPECT_EQ(finder.crc_bytes(), debug.size());
 }
 
+// The image is one of many processes, and one of them may have no room for names.
+TEST_F(ElfSymbolsSourceTest, ARefusalIsNotKept) {
+  const std::string library = ElfFixture("libwhole.so");
+  const Mapping mapping = MappingOf(library);
+  const uint64_t hidden = AddressOf(library, "_ZL12HiddenHelperi");
+  FrameRoom none;
+  frames_.SetRoom(&none);
+  EXPECT_EQ(At(mapping, hidden)->text, "[function of a program with too many names]");
+  EXPECT_EQ(At(mapping, mapping.start)->text, "[function of a program with too many names]");
+  frames_.SetRoom(nullptr);
+  EXPECT_EQ(At(mapping, hidden)->text, "HiddenHelper");
+  EXPECT_NE(At(mapping, mapping.start)->text, "[function of a program with too many names]");
+  frames_.SetRoom(&none);
+  EXPECT_EQ(At(mapping, hidden)->text, "HiddenHelper");
+}
+
 TEST_F(ElfSymbolsSourceTest, ChecksumsForAProcessAreBounded) {
   CopiedFixture folder;
   for (const std::string name : {"a", "b"}) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace clrsampler {
 namespace {
 
@@ -193,50 +195,137 @@ TEST_F(SymbolizerWithLinesTest, ASourceIsAskedOfItsKindsOfCodeAlone) {
   EXPECT_EQ(native_.asked, 2);
 }
 
-// A program whose functions all have names of 64 KiB.
+// A program whose functions all have names of 5 KiB.
 class EndlessNames : public FrameSource {
  public:
   explicit EndlessNames(FrameTable& frames) : frames_(frames) {}
   std::optional<Resolution> Resolve(const FrameQuery& query) override {
-    ++asked;
-    Frame frame{FrameKind::kNative, NameSource::kElfSymbols, std::string(64 << 10, 'x'), "", ""};
+    Frame frame{FrameKind::kNative, NameSource::kElfSymbols, std::string(5 << 10, 'x'), "", ""};
     frame.address = query.address;
     frame.symbol = frame.text;
     return Resolution{frames_.Intern(std::move(frame))};
   }
   uint64_t Generation(ProcessKey) const override { return 1; }
-  size_t asked = 0;
 
  private:
   FrameTable& frames_;
 };
 
-TEST(SymbolizerBoundTest, TheNamesOfOneProcessTakeABoundedAmountOfMemory) {
-  FrameTable frames;
-  EndlessNames names(frames);
-  Notices notices;
-  Symbolizer symbolizer({&names}, frames, {}, &notices);
-  Process hostile{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
-  Process other{ProcessKey{8, 1}, TargetFiles("/nonexistent", 8)};
-  const auto ask = [&](Process& process, uint64_t address, uint64_t time = 50) -> const Frame& {
-    return frames.at(symbolizer.Resolve({process, nullptr, address, address, {time}}).frame);
-  };
-  EXPECT_EQ(ask(hostile, 1).source, NameSource::kElfSymbols);
-  uint64_t address = 2;
-  while (ask(hostile, address).named() && address < 20'000) ++address;
-  EXPECT_GT(address, 7'000u);  // 4 KiB a name
-  EXPECT_LT(frames.bytes(), Symbolizer::kMaxNameBytes + (64 << 10));
-  EXPECT_EQ(ask(hostile, address + 1).text, "[function of a program with too many names]");
-  EXPECT_EQ(names.asked, address - 1);
-  EXPECT_EQ(notices.counts().at("names_left_out"), 2u);
-  ASSERT_EQ(notices.kept().size(), 1u);
-  EXPECT_TRUE(ask(other, 1'000'000).named());
+class SymbolizerBoundTest : public testing::Test {
+ protected:
+  const Frame& Ask(const Process& process, uint64_t address, uint64_t time = 50) {
+    return frames_.at(symbolizer_.Resolve({process, nullptr, address, address, {time}}).frame);
+  }
+  // Names new functions until one is refused, and gives their number.
+  uint64_t Fill(const Process& process, uint64_t most = 100'000, uint64_t time = 50) {
+    for (uint64_t named = 0; named < most; ++named) {
+      if (!Ask(process, next_++, time).named()) return named;
+    }
+    return most;
+  }
+  Process Other(uint32_t pid) { return Process{ProcessKey{pid, 1}, TargetFiles("/nonexistent", pid)}; }
+
+  static constexpr char kRefusal[] = "[function of a program with too many names]";
+  FrameTable frames_;
+  EndlessNames names_{frames_};
+  Notices notices_;
+  Symbolizer symbolizer_{{&names_}, frames_, {}, &notices_};
+  Process hostile_ = Other(7);
+  Process other_ = Other(8);
+  uint64_t next_ = 1;
+};
+
+TEST_F(SymbolizerBoundTest, TheNamesOfOneProcessTakeABoundedAmountOfMemory) {
+  EXPECT_GT(Fill(hostile_), 7'000u);  // 4 KiB a name
+  EXPECT_LT(frames_.bytes(), NameBudget::kMaxNameBytes + (64 << 10));
+  EXPECT_EQ(Ask(hostile_, next_++).text, kRefusal);
+  EXPECT_EQ(notices_.counts().at("names_left_out"), 2u);
+  ASSERT_EQ(notices_.kept().size(), 1u);
+  EXPECT_FALSE(symbolizer_.budget().full()) << "it has used what is its own";
+  EXPECT_TRUE(Ask(other_, 1'000'000).named());
   // A program that makes methods all the time has names for those of the next second, too.
   constexpr uint64_t kEach = 4 << 10, kSeconds = 10;
-  uint64_t more = 0;
-  while (ask(hostile, address + 2 + more, 50 + kSeconds * kSecondNs).named() && more < 20'000) ++more;
-  EXPECT_GT(more, kSeconds * Symbolizer::kNameBytesASecond / (2 * kEach));
-  EXPECT_LT(more, kSeconds * Symbolizer::kNameBytesASecond / kEach + 2);
+  const uint64_t more = Fill(hostile_, 20'000, 50 + kSeconds * kSecondNs);
+  EXPECT_GT(more, kSeconds * NameBudget::kNameBytesASecond / (2 * kEach));
+  EXPECT_LT(more, kSeconds * NameBudget::kNameBytesASecond / kEach + 2);
+}
+
+TEST_F(SymbolizerBoundTest, FunctionsThatHaveANameKeepIt) {
+  EXPECT_TRUE(Ask(other_, 2'000'000).named());
+  Fill(hostile_);
+  EXPECT_TRUE(Ask(hostile_, 1).named());
+  EXPECT_TRUE(Ask(hostile_, 2'000'000).named()) << "the function of a library that another process has met";
+  EXPECT_EQ(Ask(hostile_, next_).text, kRefusal);
+}
+
+TEST_F(SymbolizerBoundTest, ARefusalHoldsForItsOwnTimeAlone) {
+  Fill(hostile_);
+  const Resolution refused = symbolizer_.Resolve({hostile_, nullptr, next_, next_, {50}});
+  EXPECT_TRUE(frames_.IsRefusal(refused.frame));
+  EXPECT_EQ(refused.until.ns, 50u);
+  EXPECT_TRUE(Ask(other_, next_).named());
+  EXPECT_TRUE(Ask(hostile_, next_).named()) << "another process has paid for it";
+}
+
+TEST_F(SymbolizerBoundTest, WhatIsAddedInSecondsLeavesRoomForOthers) {
+  uint64_t seconds = 0;
+  while (frames_.bytes() < NameBudget::kMostAddedInSeconds && seconds < 3600) {
+    Fill(hostile_, 30, ++seconds * kSecondNs);
+  }
+  ASSERT_LT(seconds, 3600u);
+  EXPECT_EQ(Fill(hostile_, 30, (seconds + 3600) * kSecondNs), 0u);
+  EXPECT_TRUE(symbolizer_.budget().full());
+  EXPECT_TRUE(Ask(hostile_, 1).named());
+  // Another one has all that it may have at once.
+  Fill(other_);
+  EXPECT_GT(frames_.bytes(), NameBudget::kMostAddedInSeconds + NameBudget::kMaxNameBytes - (1 << 20));
+}
+
+TEST_F(SymbolizerBoundTest, ProcessesThatHaveTakenLittleGetNamesWhenOthersHaveTakenAll) {
+  for (uint32_t pid = 100; frames_.bytes() < NameBudget::kMostOfLarge; ++pid) {
+    ASSERT_LT(pid, 200u);
+    Fill(Other(pid));
+  }
+  EXPECT_EQ(Fill(hostile_, 10), 10u);
+  EXPECT_LT(Fill(hostile_), NameBudget::kLittle / (4 << 10));
+  EXPECT_TRUE(symbolizer_.budget().full());
+  EXPECT_EQ(Fill(other_, 10), 10u);
+  for (uint32_t pid = 200; pid < 400; ++pid) Fill(Other(pid));
+  EXPECT_LT(frames_.bytes(), NameBudget::kMaxNameBytesOfAll + (64 << 10));
+  EXPECT_EQ(Fill(other_, 10), 0u);
+}
+
+TEST(NameBudgetTest, AChargeInsideAnotherOneCountsForItself) {
+  FrameTable frames;
+  NameBudget budget(frames, nullptr);
+  const Process inner{ProcessKey{7, 1}, TargetFiles("/nonexistent", 7)};
+  const Process outer{ProcessKey{8, 1}, TargetFiles("/nonexistent", 8)};
+  const auto intern = [&](size_t i) {
+    const Frame frame{FrameKind::kType, NameSource::kRuntimeMemory, absl::StrCat(std::string(4000, 't'), i), "", ""};
+    return frames.Intern(frame);
+  };
+  const NameBudget::Charge charge(budget, outer);
+  size_t i = 0;
+  {
+    const NameBudget::Charge of_inner(budget, inner);
+    while (!frames.IsRefusal(intern(i)) && i < 100'000) ++i;
+    EXPECT_EQ(frames.at(intern(i)).text, "[type of a program with too many names]");
+    EXPECT_FALSE(frames.IsRefusal(intern(0)));
+  }
+  EXPECT_GT(i, 7'000u);
+  EXPECT_FALSE(frames.IsRefusal(intern(i)));
+}
+
+TEST(FrameTableTest, OwnWordsNeedNoRoom) {
+  FrameTable frames;
+  FrameRoom none;
+  EXPECT_EQ(frames.SetRoom(&none), nullptr);
+  const Frame frame{FrameKind::kJit, NameSource::kNone, "[jit: no map]", "", ""};
+  EXPECT_TRUE(frames.IsRefusal(frames.Intern(frame)));
+  EXPECT_TRUE(none.refused);
+  EXPECT_FALSE(frames.IsRefusal(frames.InternOwn(frame)));
+  EXPECT_FALSE(frames.IsRefusal(frames.Intern(frame))) << "it is known now";
+  EXPECT_EQ(frames.SetRoom(nullptr), &none);
 }
 
 TEST(FrameTableTest, LongTextsAreCutAndLongSymbolsAreLeftOut) {

@@ -7,8 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/memory_process_state.h"
 #include "clr/memory/method_unwind_reader.h"
-#include "formats/names/async_body.h"
-#include "formats/names/tier.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -131,10 +129,11 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
   BoundMemory(state);
   Known* const last = LastSeen(state, address, at_entry);
   if (last != nullptr && !last->transient) {
-    state.settled.insert(address);
-    return {};
+    const bool refused = frames_.IsRefusal(last->frame);
+    if (!refused) state.settled.insert(address);
+    if (!refused || !frames_.HasRoom()) return {};
   }
-  if (last != nullptr && last->until >= since) return {};
+  if (last != nullptr && last->transient && last->until >= since) return {};
   // The method that is found was there at some moment between these two, not throughout.
   const MonotonicTime before = clock_.Now();
   std::optional<ManagedCode> found = state.runtime->Find(address);
@@ -165,10 +164,10 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
   }
   const FrameId frame = FrameOf(state, *found);
   // Consecutive methods of one shape get the same places for everything that their headers point to. So the header
-  // alone does not tell them apart: the name must have been read again, too.
-  if (last != nullptr && found->transient && last->frame == frame && last->code.header == found->code.header &&
-      last->code.identity == found->code.identity && last->owner == found->owner.number &&
-      ReachesTo(state.known, last->start, *last, before)) {
+  // alone does not tell them apart: the name must have been read again, too. A refusal is no name.
+  if (last != nullptr && found->transient && last->frame == frame && !frames_.IsRefusal(frame) &&
+      last->code.header == found->code.header && last->code.identity == found->code.identity &&
+      last->owner == found->owner.number && ReachesTo(state.known, last->start, *last, before)) {
     last->until = before;
     return {};
   }
@@ -203,7 +202,7 @@ void MemoryMethods::Keep(const Process& process, ProcessState& state, uint64_t a
     if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
   } else {
     DropOldest(state, there, there.size());
-    state.settled.insert(address);
+    if (!frames_.IsRefusal(frame)) state.settled.insert(address);
   }
   // The maps of an unknown runtime may have another form.
   if (!state.unverified) known.lines = state.lines.LinesOf(process, *state.runtime, found);
@@ -403,7 +402,7 @@ FrameId MemoryMethods::FrameOf(const ProcessState& state, const ManagedCode& fou
 }
 
 FrameId MemoryMethods::Unnamed(absl::string_view text) {
-  return frames_.Intern(Frame{FrameKind::kJit, NameSource::kNone, std::string(text), "", ""});
+  return frames_.InternOwn(Frame{FrameKind::kJit, NameSource::kNone, std::string(text), "", ""});
 }
 
 }  // namespace clrsampler

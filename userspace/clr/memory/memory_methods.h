@@ -118,7 +118,7 @@ class MemoryMethods : public FrameSource,
   // dynamic method that was there before has gone.
   void NoteCompiled(const Process& process, uint64_t entry, uint64_t method_desc, MonotonicTime time);
   // The frame that says the type of an object, by the MethodTable that the object had at this moment. nullopt: it could
-  // not be read.
+  // not be read. A program may have any number of types: the caller holds a NameBudget::Charge here and below.
   std::optional<FrameId> TypeFrame(const Process& process, uint64_t method_table);
   // The frame of a method that does not run, by its name; nullopt: names are not read from this process.
   std::optional<FrameId> MethodFrame(ProcessKey key, const MethodName& name);
@@ -175,7 +175,7 @@ class MemoryMethods : public FrameSource,
   std::optional<Resolution> ResolveUnknown(const FrameQuery& query, ProcessState& state, bool is_file, bool readable);
   void NoteOwners(ProcessState& state, const std::vector<uint64_t>& heaps);
   void AddSnapshot(ProcessState& state, const wire_code_snapshot& snapshot, MonotonicTime time);
-  static bool Extend(ProcessState& state, const Moment& noted, uint64_t address, MonotonicTime time);
+  bool Extend(ProcessState& state, const Moment& noted, uint64_t address, MonotonicTime time);
   static const Moment* MomentAt(const ProcessState& state, uint64_t address, MonotonicTime time);
   static const Known* KnownOf(const ProcessState& state, const Moment& moment, MonotonicTime time);
   static void NoteEnds(ProcessState& state, uint64_t entry, MonotonicTime time);

@@ -15,6 +15,17 @@ namespace {
 // 2 MB a process. Samples wait for a second or two, and have two or three of these on average.
 constexpr size_t kMaxMoments = 1 << 14;
 
+// A dynamic method.
+ManagedCode CodeNamed(const std::string& name) {
+  ManagedCode method;
+  method.kind = ManagedCode::Kind::kMethod;
+  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+  method.name.type = "dynamicClass";
+  method.name.method = name;
+  method.name.tier = std::string(tier::kOptimized);
+  return method;
+}
+
 }  // namespace
 
 // The sampler saw this at the moment of the sample. If it has a name, that needs no second look. Else the method must
@@ -51,14 +62,8 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   known.code.identity = noted.identity;
   known.start = known.code.range.begin = noted.start;
   known.end = known.code.range.end = noted.end;
-  ManagedCode method;
-  method.kind = ManagedCode::Kind::kMethod;
-  method.name.kind = absl::StartsWith(noted.name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
-  method.name.type = "dynamicClass";
-  method.name.method = noted.name;
-  method.name.tier = std::string(tier::kOptimized);
   known.name = noted.name;
-  known.frame = FrameOf(state, method);
+  known.frame = FrameOf(state, CodeNamed(noted.name));
   ++counters_.transient;
   std::vector<Known>& there = state.known[known.start];
   if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
@@ -76,6 +81,7 @@ bool MemoryMethods::Extend(ProcessState& state, const Moment& noted, uint64_t ad
     known.from = std::min(known.from, time);
     known.until = std::max(known.until, time);
     known.end = std::max(known.end, address + 1);
+    if (frames_.IsRefusal(known.frame)) known.frame = FrameOf(state, CodeNamed(known.name));
     return true;
   }
   return false;

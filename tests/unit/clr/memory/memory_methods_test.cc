@@ -168,6 +168,48 @@ TEST_F(MemoryMethodsTest, APermanentMethodWasAlwaysThere) {
   EXPECT_EQ(methods_.counters().attached, 1u);
 }
 
+TEST_F(MemoryMethodsTest, AMethodThatWasRefusedIsNamedWhenThereIsRoom) {
+  fake_.AddCode(*permanent_, 0x100, 0x80, fake_.AddMethod(type_, 1));
+  FrameRoom none;
+  frames_.SetRoom(&none);
+  Observe(2000, {kPermanent + 0x110});
+  EXPECT_EQ(NameAt(kPermanent + 0x110, 2000), "[function of a program with too many names]");
+  const uint64_t reads = fake_.memory.reads;
+  Observe(2500, {kPermanent + 0x110});
+  EXPECT_EQ(fake_.memory.reads, reads) << "it is not read in vain";
+  frames_.SetRoom(nullptr);
+  Observe(3000, {kPermanent + 0x110});
+  EXPECT_THAT(NameAt(kPermanent + 0x110, 2000), HasSubstr("Ns.App::Run"));
+}
+
+// Two methods of one shape follow each other, and neither has a name that could tell them apart.
+TEST_F(MemoryMethodsTest, ARefusedMethodIsNotTheNextOneOfItsShape) {
+  FrameRoom none;
+  frames_.SetRoom(&none);
+  Emit(0x100, "Emitted1");
+  Observe(2000, {kTransient + 0x110}, {SnapshotOf(0x100, "Emitted1")});
+  Emit(0x100, "Emitted2");
+  Observe(3000, {kTransient + 0x110});
+  frames_.SetRoom(nullptr);
+  Observe(4000, {kTransient + 0x110}, {SnapshotOf(0x100, "Emitted2")});
+  EXPECT_THAT(NameAt(kTransient + 0x110, 4000), HasSubstr("Emitted2"));
+  EXPECT_THAT(NameAt(kTransient + 0x110, 3000), Not(HasSubstr("Emitted1")));
+  EXPECT_THAT(NameAt(kTransient + 0x110, 2000), Not(HasSubstr("Emitted2")));
+}
+
+TEST_F(MemoryMethodsTest, TypesNeedRoom) {
+  Observe(2000, {kPermanent + 0x10});
+  FrameRoom none;
+  frames_.SetRoom(&none);
+  const std::optional<FrameId> refused = methods_.TypeFrame(process_, type_);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(frames_.at(*refused).text, "[type of a program with too many names]");
+  frames_.SetRoom(nullptr);
+  const std::optional<FrameId> named = methods_.TypeFrame(process_, type_);
+  ASSERT_TRUE(named.has_value());
+  EXPECT_THAT(frames_.at(*named).text, HasSubstr("Ns.App"));
+}
+
 // A former answer that is kept has no line, so it must be asked for again.
 TEST_F(MemoryMethodsTest, APdbThatComesMakesFormerAnswersOld) {
   FakeSymbolFiles served;
