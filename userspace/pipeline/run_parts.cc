@@ -24,7 +24,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
       broker(std::move(file_broker)),
       clock(tape),
       targets(options.pids, options.command, options.frequency_hz, kProcRoot, tape, notices),
-      images(tape),
+      images(tape, &clock),
       table(kProcRoot, clock, tape, broker.get()),
       kernel(
           frames, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },

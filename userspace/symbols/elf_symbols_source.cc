@@ -24,6 +24,10 @@ bool HasDebugLines(const ElfImage& image) {
   return image.FindSection(".debug_line") != nullptr || image.FindSection(".zdebug_line") != nullptr;
 }
 
+// An image may be there again ImageFiles::kAskAgainNs after it could not be had. Stacks that are cached with the reason
+// do not make that much longer.
+constexpr uint64_t kUnavailableHoldsNs = ImageFiles::kAskAgainNs / 8;
+
 // musl's libc has hidden functions without symbols or unwind data. Calls of them show where they begin. Empty for other
 // images.
 std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
@@ -307,7 +311,7 @@ const ElfSymbolsSource::MappedImage& ElfSymbolsSource::ImageOf(const Process& pr
     known.image = Open(process, mapping, *file);
     return known;
   }
-  if (absl::IsUnavailable(file.status())) known.again = {time.ns + ImageFiles::kAskAgainNs};
+  if (absl::IsUnavailable(file.status())) known.again = {time.ns + kUnavailableHoldsNs};
   // It is said once.
   if (known.image == nullptr || known.again == MonotonicTime::Max()) known.image = Failed(mapping.path, file.status());
   return known;
