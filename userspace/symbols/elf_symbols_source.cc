@@ -326,6 +326,17 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::str
   return image;
 }
 
+void ElfSymbolsSource::NoteUnchecked(const std::string& path) {
+  const CrcBounds bounds;
+  notices_.Add(
+      "debug_file_unchecked", path,
+      absl::StrCat("a debug file of ", path,
+                   " is not used: they have no build ids, and no checksum is computed "
+                   "beyond ",
+                   bounds.of_process >> 20, " MiB for a process or ", bounds.of_all >> 20, " MiB for all at a time"),
+      "link the image with --build-id");
+}
+
 std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& process, const Mapping& mapping,
                                                                 const std::shared_ptr<const ImageFile>& file) {
   if (!ElfImage::HasMagic(file->bytes())) return nullptr;
@@ -334,14 +345,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& p
   if (elf.ok() && (!elf->symtab() || (lines_ && !HasDebugLines(*elf)))) {
     const uint64_t unchecked = debug_files_.unchecked();
     debug = debug_files_.Find(process, mapping.path, file, *elf);
-    if (debug_files_.unchecked() > unchecked) {
-      notices_.Add("debug_file_unchecked", mapping.path,
-                   absl::StrCat("a debug file of ", mapping.path,
-                                " is not used: they have no build ids, and checksums of more than ",
-                                DebugFileFinder::kMaxCrcBytes >> 20, " MiB for a process, or of ",
-                                DebugFileFinder::kMaxCrcBytesOfAll >> 20, " MiB for all, are not computed"),
-                   "link the image with --build-id");
-    }
+    if (debug_files_.unchecked() > unchecked) NoteUnchecked(mapping.path);
   }
   counters_.debug_files_wrong = debug_files_.mismatches();
   std::shared_ptr<Image>& known = by_sources_[{file.get(), debug ? debug->file.get() : nullptr, mapping.path}];

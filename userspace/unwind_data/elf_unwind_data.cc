@@ -252,6 +252,7 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process
   if (elf.ok() && 4 * BytesOf(*elf) <= max_bytes_) {
     table = CfiTable::Open(*elf);
     if (NeedsDebugFile(table)) debug = debug_files_.Find(process, mapping.path, *file, *elf);
+    counters_.debug_files_unchecked = debug_files_.unchecked();
   }
   std::shared_ptr<Image>& shared = by_sources_[{file->get(), debug ? debug->file.get() : nullptr}];
   if (shared == nullptr) {

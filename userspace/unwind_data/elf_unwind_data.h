@@ -38,10 +38,11 @@ class ElfUnwindData {
     uint64_t images_opened = 0;
     uint64_t images_unusable = 0;
     uint64_t images_evicted = 0;
-    uint64_t debug_files_used = 0;  // for images that have no unwind data themselves, or next to none
-    uint64_t images_by_code = 0;    // the same, whose rows are made from their instructions
-    uint64_t unreadable_rows = 0;   // look-ups that ended at damaged or unknown instructions
-    uint64_t bytes = 0;             // of what is held now
+    uint64_t debug_files_used = 0;       // for images that have no unwind data themselves, or next to none
+    uint64_t debug_files_unchecked = 0;  // how often one was not: DebugFileFinder::unchecked
+    uint64_t images_by_code = 0;         // the same, whose rows are made from their instructions
+    uint64_t unreadable_rows = 0;        // look-ups that ended at damaged or unknown instructions
+    uint64_t bytes = 0;                  // of what is held now
   };
   struct UnusableImage {
     std::string path;

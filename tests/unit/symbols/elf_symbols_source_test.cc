@@ -231,13 +231,16 @@ TEST_F(ElfSymbolsSourceTest, AChecksumIsComputedOnceForAFileUnderManyNames) {
   EXPECT_EQ(finder.crc_bytes(), debug.size());
 }
 
+// An image and its debug file of so many bytes, both without a build id; the checksum is a wrong one.
+void WriteUnchecked(CopiedFixture& folder, const std::string& name, uint64_t bytes) {
+  folder.Write(name, LinkedTo(name + ".debug", 1));
+  folder.Write(name + ".debug", WithSymbols(name));
+  std::filesystem::resize_file(folder.folder() + "/" + name + ".debug", bytes);
+}
+
 TEST_F(ElfSymbolsSourceTest, ChecksumsForAProcessAreBounded) {
   CopiedFixture folder;
-  for (const std::string name : {"a", "b"}) {
-    folder.Write(name, LinkedTo(name + ".debug", 1));
-    folder.Write(name + ".debug", WithSymbols(name));
-    std::filesystem::resize_file(folder.folder() + "/" + name + ".debug", DebugFileFinder::kMaxCrcBytes / 2 + 1);
-  }
+  for (const std::string name : {"a", "b"}) WriteUnchecked(folder, name, CrcBounds().of_process / 2 + 1);
   const auto at = [&](const std::string& name) {
     const Mapping mapping = MappingOf(folder.folder() + "/" + name);
     (void)At(mapping, mapping.start);
@@ -245,6 +248,37 @@ TEST_F(ElfSymbolsSourceTest, ChecksumsForAProcessAreBounded) {
   };
   EXPECT_FALSE(at("a"));
   EXPECT_TRUE(at("b"));
+}
+
+TEST_F(ElfSymbolsSourceTest, ChecksumsForAllAreBoundedAndTheBoundRefills) {
+  CopiedFixture folder;
+  const CrcBounds bounds{.of_process = 64 << 10, .first_file = 256 << 10, .of_all = 512 << 10, .a_second = 4 << 10};
+  const uint64_t large = bounds.first_file, small = bounds.of_process / 2;
+  for (const std::string name : {"a", "b"}) WriteUnchecked(folder, name, large);
+  WriteUnchecked(folder, "c", small);
+  WriteUnchecked(folder, "too_large", large + 1);
+  FakeClock clock;
+  clock.Set({kSecondNs});
+  ImageFiles images(nullptr, &clock);
+  DebugFileFinder finder(images, "/nowhere", bounds);
+  // How many bytes were summed up.
+  const auto sum = [&](uint32_t tgid, const std::string& name) {
+    const Process process(ProcessKey{tgid, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+    const auto file = images.GetByPath(process, folder.folder() + "/" + name);
+    EXPECT_TRUE(file.ok()) << file.status();
+    const uint64_t before = finder.crc_bytes();
+    EXPECT_FALSE(finder.Find(process, (*file)->path, *file, *ElfImage::Parse((*file)->bytes())).has_value());
+    return finder.crc_bytes() - before;
+  };
+  EXPECT_EQ(sum(1, "too_large"), 0u);
+  EXPECT_GT(finder.unchecked(), 0u);
+  EXPECT_EQ(sum(1, "a"), large);
+  EXPECT_EQ(sum(2, "b"), large);
+  EXPECT_EQ(sum(3, "c"), 0u) << "others took all";
+  clock.Advance(small / bounds.a_second * kSecondNs - kSecondNs);
+  EXPECT_EQ(sum(3, "c"), 0u);
+  clock.Advance(kSecondNs);
+  EXPECT_EQ(sum(3, "c"), small) << "it was not taken for known";
 }
 
 // As .NET's symbol packages and distributions ship them, for an image that says nothing about its debug file.
