@@ -150,10 +150,11 @@ void RunParts::UpdateClock() {
 
 void RunParts::CountAccount() {
   main_loop_.Check();
-  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr,
-                         thread_creations ? &*thread_creations : nullptr, *intake, kernel, targets.expected(),
-                         clock_account, unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
-                         sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, threads, notices});
+  counts.AddTo(account,
+               {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr,
+                thread_creations ? &*thread_creations : nullptr, *intake, kernel, targets.expected(), clock_account,
+                unwinder, *sources.memory, *sources.precompiled, options.perf_maps.everywhere ? &perf_maps : nullptr,
+                sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, threads, notices});
 }
 
 }  // namespace clrsampler
