@@ -46,6 +46,13 @@ bool SameContent(const MemoryImage& a, const MemoryImage& b) {
 
 }  // namespace
 
+std::map<std::string, uint64_t> R2rMemoryCounters::ByName() const {
+  return {{"images", images_copied},
+          {"images_shared", images_shared},
+          {"images_failed", images_failed},
+          {"images_postponed", maps_postponed}};
+}
+
 std::optional<R2rMemoryImages::Place> R2rMemoryImages::Find(const Process& process, const Mapping& mapping,
                                                             uint64_t address, MonotonicTime now) {
   main_loop_.Check();

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,6 +57,8 @@ struct R2rMemoryCounters {
   uint64_t bytes_copied = 0;
   uint64_t maps_read = 0;
   uint64_t maps_postponed = 0;  // too many lines of this process were read a short time ago
+
+  std::map<std::string, uint64_t> ByName() const;  // as --stats writes them, among those of memory
 };
 
 // Main loop only.

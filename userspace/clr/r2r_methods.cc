@@ -32,7 +32,10 @@ R2rMethods::~R2rMethods() = default;
 
 std::optional<Resolution> R2rMethods::Resolve(const FrameQuery& query) {
   main_loop_.Check();
+  const uint64_t postponed = memory_counters().maps_postponed;
   const std::optional<R2rFiles::Place> place = files_.Find(query);
+  // An answer must not outlive a look that was not taken.
+  if (!place && memory_counters().maps_postponed > postponed) return Postponed(query);
   if (!place) return std::nullopt;
   std::optional<Resolution> resolution;
   if (place->image->state == R2rLoadedImage::State::kRefused) {
@@ -322,6 +325,11 @@ FrameId R2rMethods::NameMethod(const Process& process, R2rFile& file, R2rLoadedI
   const FrameId id = frames_->Intern(std::move(frame));
   if (!frames_->IsRefusal(id)) image.names.emplace(method, R2rLoadedImage::Named{id, retry});
   return id;
+}
+
+Resolution R2rMethods::Postponed(const FrameQuery& query) {
+  const Frame frame{FrameKind::kR2r, NameSource::kNone, "[r2r: too many mappings to look for an image]", "", ""};
+  return {frames_->Intern(frame), query.time, query.time};
 }
 
 Resolution R2rMethods::Unnamed(const R2rLoadedImage& image, std::string text) {

@@ -105,6 +105,7 @@ class R2rMethods : public FrameSource, public LineSource, public CodeSource {
   Frame NamedFrame(const R2rFile& file, const R2rLoadedImage& image, MethodName name,
                    const std::optional<R2rFunction>& start, std::optional<absl::string_view> row);
   FrameId NameMethod(const Process& process, R2rFile& file, R2rLoadedImage& image, uint32_t method);
+  Resolution Postponed(const FrameQuery& query);
   Resolution Unnamed(const R2rLoadedImage& image, std::string text);
 
   ImageFiles* images_;

@@ -41,6 +41,7 @@ void AccountCounts::AddTo(Account& account, const CountingParts& parts) {
   AddClock(account, parts);
   account.unwind = deltas_.Since("unwind", parts.unwinder.Counters());
   account.memory = deltas_.Since("memory", parts.memory.counters().ByName());
+  account.memory.merge(deltas_.Since("memory_images", parts.precompiled.memory_counters().ByName()));
   if (parts.perf_maps != nullptr) {
     account.perf_maps = deltas_.Since("perf_maps", parts.perf_maps->counters().ByName());
   }

@@ -7,6 +7,7 @@
 #include "clr/lines/assembly_pdbs.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/perf_map/perf_map_lease.h"
+#include "clr/r2r_methods.h"
 #include "pipeline/async_callers.h"
 #include "pipeline/clock_account.h"
 #include "pipeline/counter_deltas.h"
@@ -36,6 +37,7 @@ struct CountingParts {
   const ClockAccount& clock;
   const SampleUnwinder& unwinder;
   const MemoryMethods& memory;
+  const R2rMethods& precompiled;
   const PerfMapLeases* perf_maps;   // nullptr: none are switched on
   const AssemblyPdbs* pdbs;         // nullptr: nobody wants lines
   const NativeLines* native_lines;  // likewise

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clr/memory/memory_methods.h"
+#include "clr/r2r_methods.h"
 #include "formats/names/frame_text.h"
 #include "os/own_usage.h"
 #include "pipeline/stack_symbolizer.h"
@@ -91,6 +92,7 @@ void EventProfile::Finish(const EventWatchResult& result) {
 void EventProfile::CountSources() {
   const Sources& sources = stacks_.sources();
   if (sources.memory != nullptr) account_.memory = sources.memory->counters().ByName();
+  if (sources.precompiled != nullptr) account_.memory.merge(sources.precompiled->memory_counters().ByName());
   if (sources.native_lines != nullptr) account_.native_lines = sources.native_lines->counters().ByName();
   if (sources.pdbs == nullptr) return;
   account_.pdbs = sources.pdbs->counters().ByName();

@@ -24,7 +24,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
       broker(std::move(file_broker)),
       clock(tape),
       targets(options.pids, options.command, options.frequency_hz, kProcRoot, tape, notices),
-      images(tape),
+      images(tape, &clock),
       table(kProcRoot, clock, tape, broker.get()),
       kernel(
           frames, options.names, [this](auto addresses) { return LookUpInKernel(addresses); },
@@ -151,10 +151,11 @@ void RunParts::UpdateClock() {
 
 void RunParts::CountAccount() {
   main_loop_.Check();
-  counts.AddTo(account, {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr,
-                         thread_creations ? &*thread_creations : nullptr, *intake, kernel, targets.expected(),
-                         clock_account, unwinder, *sources.memory, options.perf_maps.everywhere ? &perf_maps : nullptr,
-                         sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, threads, notices});
+  counts.AddTo(account,
+               {*capture, hooks ? &*hooks : nullptr, waits ? &*waits : nullptr,
+                thread_creations ? &*thread_creations : nullptr, *intake, kernel, targets.expected(), clock_account,
+                unwinder, *sources.memory, *sources.precompiled, options.perf_maps.everywhere ? &perf_maps : nullptr,
+                sources.pdbs.get(), sources.native_lines, async ? &*async : nullptr, threads, notices});
 }
 
 }  // namespace clrsampler

@@ -138,6 +138,7 @@ std::map<std::string, uint64_t> SampleUnwinder::Counters() const {
           {"r2r_functions", r2r_.counters().functions},
           {"r2r_damaged", r2r_.counters().damaged},
           {"r2r_unreadable", r2r_.counters().unreadable},
+          {"debug_files_unchecked", elf_.counters().debug_files_unchecked},
           {"cache_bytes", code_.heap_bytes()}};
 }
 

@@ -65,17 +65,30 @@ ImageFiles::Result ImageFiles::Remembered(const Process& process, absl::string_v
   main_loop_.Check();
   OfProcess& known = by_process_.Of(process);
   const auto found = known.answers.find(key);
-  if (found != known.answers.end()) return found->second;
+  if (found != known.answers.end()) {
+    const Known& answer = found->second;
+    if (answer.again == MonotonicTime::Max() || clock_.Now() < answer.again) return answer.result;
+    known.answers.erase(found);  // a failure
+  }
   if (known.files >= kMaxFilesPerProcess) {
     return absl::ResourceExhaustedError(
         absl::StrCat(path, ": process ", process.key.tgid, " has more than ", kMaxFilesPerProcess, " image files"));
   }
   Result result = Share(open(), path);
-  if (result.ok()) ++known.files;
-  if (known.answers.size() < kMaxAnswersPerProcess && !absl::IsUnavailable(result.status())) {
-    known.answers.emplace(key, result);
-  }
+  Remember(known, key, result);
   return result;
+}
+
+void ImageFiles::Remember(OfProcess& known, absl::string_view key, const Result& result) {
+  if (result.ok()) {
+    ++known.files;
+  } else if (known.failures() >= kMaxFailuresPerProcess) {
+    absl::erase_if(known.answers, [](const auto& entry) { return !entry.second.result.ok(); });
+  }
+  Known answer{result};
+  // As of the end of the try, which may have taken long.
+  if (absl::IsUnavailable(result.status())) answer.again.ns = clock_.Now().ns + kAskAgainNs;
+  known.answers.try_emplace(key, std::move(answer));
 }
 
 ImageFiles::Result ImageFiles::Get(const Process& process, const Mapping& mapping) {
@@ -87,6 +100,11 @@ ImageFiles::Result ImageFiles::Get(const Process& process, const Mapping& mappin
 
 ImageFiles::Result ImageFiles::GetByPath(const Process& process, absl::string_view path) {
   return Remembered(process, path, path, [&] { return process.files.OpenImage(path); });
+}
+
+ImageFiles::Result ImageFiles::GetOnce(const Process& process, absl::string_view path) {
+  main_loop_.Check();
+  return Share(process.files.OpenImage(path), path);
 }
 
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::GetOnHost(const Process& process,

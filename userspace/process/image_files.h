@@ -47,26 +47,37 @@ bool IsSameFile(const ImageFile& a, const ImageFile& b);
 std::string IdentityText(const ImageFile& file);
 
 // Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping. Two
-// failures are not remembered, and are Unavailable. One is that a file system did not answer, which FileBroker knows.
-// The other is that the files of others take all the room.
+// failures hold for kAskAgainNs only, and are Unavailable. One is that a file system did not answer. The other is that
+// other files take all the room.
 class ImageFiles {
  public:
   // A process has a share of MappedFile::kMaxViews, so that it can't take the files of others their room. A composite
   // has some 200 components, a large program a thousand assemblies.
   static constexpr size_t kMaxFilesPerProcess = MappedFile::kMaxViews / 8;
-  // A caller that was told Unavailable asks again after so long.
+  // With so many failures of a process all of them are forgotten, so a hostile process costs time, not memory.
+  static constexpr size_t kMaxFailuresPerProcess = 4096;
+  // A file that was Unavailable is tried again after so long. Until then callers may ask as often as they like: a try
+  // may take as long as FileBroker waits, and each frame of each sample asks.
   static constexpr uint64_t kAskAgainNs = kSecondNs;
   // The largest file taken: bounds address space, not memory, since pages come in as they are read.
   static constexpr uint64_t kMaxImageBytes = uint64_t{4} << 30;
 
-  // `tape`: as TargetFiles'.
-  explicit ImageFiles(Tape* tape = nullptr) : tape_(tape) {}
+  // `tape`: as TargetFiles'. `clock` is borrowed; nullptr: the system's.
+  explicit ImageFiles(Tape* tape = nullptr, const Clock* clock = nullptr)
+      : tape_(tape), clock_(clock != nullptr ? *clock : system_clock_) {}
+  ImageFiles(const ImageFiles&) = delete;
+  ImageFiles& operator=(const ImageFiles&) = delete;
+
+  const Clock& clock() const { return clock_; }
 
   absl::StatusOr<std::shared_ptr<const ImageFile>> Get(const Process& process, const Mapping& mapping);
 
   // A file beside an image (component of a composite, r2rmap, debug file), by its path in the target. Cached by path
   // and process root.
   absl::StatusOr<std::shared_ptr<const ImageFile>> GetByPath(const Process& process, absl::string_view path);
+
+  // A file that is read once, by its path in the target. It is not remembered, and has no share of the process's files.
+  absl::StatusOr<std::shared_ptr<const ImageFile>> GetOnce(const Process& process, absl::string_view path);
 
   // A file of the host (TargetFiles::OpenOnHost), whatever the process sees there. Not remembered.
   absl::StatusOr<std::shared_ptr<const ImageFile>> GetOnHost(const Process& process, const std::string& path);
@@ -79,9 +90,6 @@ class ImageFiles {
   std::span<const std::byte> Vdso();
 
  private:
-  // Beyond this nothing is remembered, so a hostile process costs time, not memory.
-  static constexpr size_t kMaxAnswersPerProcess = 4096;
-
   struct Identity {
     uint64_t device, inode, size, modified_ns, changed_ns;
     friend bool operator==(const Identity&, const Identity&) = default;
@@ -91,16 +99,24 @@ class ImageFiles {
     }
   };
   using Result = absl::StatusOr<std::shared_ptr<const ImageFile>>;
-  struct OfProcess {
-    absl::flat_hash_map<std::string, Result> answers;
-    size_t files = 0;  // of them
+  struct Known {
+    Result result;
+    MonotonicTime again = MonotonicTime::Max();  // when it is tried again
   };
+  struct OfProcess {
+    absl::flat_hash_map<std::string, Known> answers;
+    size_t files = 0;  // good ones among them; the rest are failures
+    size_t failures() const { return answers.size() - files; }
+  };
+  void Remember(OfProcess& known, absl::string_view key, const Result& result);
   Result Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);
-  // `open`: what is done where the process has not asked for `key` before.
+  // `open`: what is done where there is no answer for `key` that still holds.
   Result Remembered(const Process& process, absl::string_view key, absl::string_view path,
                     absl::FunctionRef<absl::StatusOr<OpenedFile>()> open);
 
   Tape* tape_;
+  const SystemClock system_clock_;
+  const Clock& clock_;
   std::optional<std::vector<std::byte>> vdso_;
   absl::flat_hash_map<Identity, std::weak_ptr<const ImageFile>> by_identity_;
   size_t purge_at_ = 64;  // entries at which those of files that nobody uses any more are removed

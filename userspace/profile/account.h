@@ -56,7 +56,7 @@ struct Account {
   std::map<std::string, uint64_t> stack_stops;    // by the walk's stop reason
   std::map<std::string, uint64_t> unwind;         // UnwindCounters and what unwind data was there, by name
   std::vector<ProcessAccount> processes;          // most samples first
-  std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName
+  std::map<std::string, uint64_t> memory;         // MemoryMethodsCounters::ByName, R2rMemoryCounters::ByName
   std::map<std::string, uint64_t> pauses;         // PauseWatchCounters::ByName; empty where no hooks were planted
   std::map<std::string, uint64_t> jit;            // JitWatchCounters::ByName; likewise
   std::map<std::string, uint64_t> allocations;    // AllocationWatchCounters::ByName; likewise

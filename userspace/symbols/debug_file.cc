@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -72,18 +73,34 @@ std::optional<std::string> BuildIdPath(const ElfImage& image) {
 
 }  // namespace
 
+// Whether there is room for them in the bounds.
+bool DebugFileFinder::TakeCrcBytes(const Process& process, uint64_t bytes) {
+  uint64_t& of_process = crc_bytes_of_process_.Of(process);
+  const uint64_t most = of_process == 0 ? bounds_.first_file : bounds_.of_process;
+  if (of_process + bytes > most) return false;
+  const MonotonicTime now = images_.clock().Now();
+  const uint64_t passed_ms = (now.ns - std::min(crc_bytes_counted_, now).ns) / kMillisecondNs;
+  // Beyond this time all of it has come back.
+  const uint64_t all_ms = 1000 * bounds_.of_all / bounds_.a_second;
+  crc_bytes_left_ += std::min(passed_ms, all_ms) * bounds_.a_second / 1000;
+  crc_bytes_left_ = std::min(crc_bytes_left_, bounds_.of_all);
+  if (passed_ms > 0) crc_bytes_counted_ = now;
+  if (bytes > crc_bytes_left_) return false;
+  of_process += bytes;
+  crc_bytes_ += bytes;
+  crc_bytes_left_ -= bytes;
+  return true;
+}
+
 // nullopt: beyond the bounds.
 std::optional<uint32_t> DebugFileFinder::CrcOf(const Process& process, const ImageFile& file) {
   const std::string identity = IdentityOf(file);
   if (const auto known = crcs_.find(identity); known != crcs_.end()) return known->second;
   const std::span<const std::byte> bytes = file.bytes();
-  uint64_t& of_process = crc_bytes_of_process_.Of(process);
-  if (bytes.size() > kMaxCrcBytes - of_process || bytes.size() > kMaxCrcBytesOfAll - crc_bytes_) {
+  if (!TakeCrcBytes(process, bytes.size())) {
     ++unchecked_;
     return std::nullopt;
   }
-  of_process += bytes.size();
-  crc_bytes_ += bytes.size();
   const auto crc =
       static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
   if (crcs_.size() >= kMaxKnown) crcs_.clear();
@@ -213,13 +230,15 @@ std::optional<DebugFile> DebugFileFinder::Find(const Process& process, absl::str
       if (debug.ok() && !file->content.damaged()) return DebugFile{std::move(file), *std::move(debug)};
     }
   }
-  const uint64_t mismatches = mismatches_;
+  const uint64_t mismatches = mismatches_, unchecked = unchecked_;
   std::optional<DebugFile> debug = FindOnHost(process, image_path, *image_file, image);
   if (!debug) {
     mismatches_ = mismatches;  // the same files, where the target sees those of the host
     debug = FindInTarget(process, *places, image);
   }
   known = {image_file, debug.has_value(), debug ? debug->file : nullptr};
+  // The next process has a share of its own, and later there is more for all.
+  if (!debug && unchecked_ > unchecked) known = Known();
   return debug;
 }
 

@@ -24,6 +24,10 @@ bool HasDebugLines(const ElfImage& image) {
   return image.FindSection(".debug_line") != nullptr || image.FindSection(".zdebug_line") != nullptr;
 }
 
+// An image may be there again ImageFiles::kAskAgainNs after it could not be had. Stacks that are cached with the reason
+// do not make that much longer.
+constexpr uint64_t kUnavailableHoldsNs = ImageFiles::kAskAgainNs / 8;
+
 // musl's libc has hidden functions without symbols or unwind data. Calls of them show where they begin. Empty for other
 // images.
 std::vector<CodeFunction> FunctionsByCode(const ElfImage& image) {
@@ -320,7 +324,7 @@ const ElfSymbolsSource::MappedImage& ElfSymbolsSource::ImageOf(const Process& pr
     known.image = Open(process, mapping, *file);
     return known;
   }
-  if (absl::IsUnavailable(file.status())) known.again = {time.ns + ImageFiles::kAskAgainNs};
+  if (absl::IsUnavailable(file.status())) known.again = {time.ns + kUnavailableHoldsNs};
   // It is said once.
   if (known.image == nullptr || known.again == MonotonicTime::Max()) known.image = Failed(mapping.path, file.status());
   return known;
@@ -335,6 +339,17 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Failed(const std::str
   return image;
 }
 
+void ElfSymbolsSource::NoteUnchecked(const std::string& path) {
+  const CrcBounds bounds;
+  notices_.Add(
+      "debug_file_unchecked", path,
+      absl::StrCat("a debug file of ", path,
+                   " is not used: they have no build ids, and no checksum is computed "
+                   "beyond ",
+                   bounds.of_process >> 20, " MiB for a process or ", bounds.of_all >> 20, " MiB for all at a time"),
+      "link the image with --build-id");
+}
+
 std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& process, const Mapping& mapping,
                                                                 const std::shared_ptr<const ImageFile>& file) {
   if (!ElfImage::HasMagic(file->bytes())) return nullptr;
@@ -343,14 +358,7 @@ std::shared_ptr<ElfSymbolsSource::Image> ElfSymbolsSource::Open(const Process& p
   if (elf.ok() && (!elf->symtab() || (lines_ && !HasDebugLines(*elf)))) {
     const uint64_t unchecked = debug_files_.unchecked();
     debug = debug_files_.Find(process, mapping.path, file, *elf);
-    if (debug_files_.unchecked() > unchecked) {
-      notices_.Add("debug_file_unchecked", mapping.path,
-                   absl::StrCat("a debug file of ", mapping.path,
-                                " is not used: they have no build ids, and checksums of more than ",
-                                DebugFileFinder::kMaxCrcBytes >> 20, " MiB for a process, or of ",
-                                DebugFileFinder::kMaxCrcBytesOfAll >> 20, " MiB for all, are not computed"),
-                   "link the image with --build-id");
-    }
+    if (debug_files_.unchecked() > unchecked) NoteUnchecked(mapping.path);
   }
   counters_.debug_files_wrong = debug_files_.mismatches();
   std::shared_ptr<Image>& known = by_sources_[{file.get(), debug ? debug->file.get() : nullptr, mapping.path}];

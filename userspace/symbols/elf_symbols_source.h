@@ -50,8 +50,8 @@ namespace clrsampler {
 // An answer holds as long as the process's mappings do, so the caller's key must contain MappingTable::generation();
 // and until a symbol file has come from a server, which makes Generation grow. Functions that were written by their
 // start or by a runtime's table before that get their names at the end of the run (AddLateNames). Their frames are
-// those of one build, since a server is asked by build id. That a file system does not answer holds for
-// ImageFiles::kAskAgainNs.
+// those of one build, since a server is asked by build id. That an image is not
+// available at the moment holds for less than ImageFiles::kAskAgainNs.
 //
 // Memory: 12 bytes per symbol (libc 37 KB, libLLVM-14 0.6 MB), and address space for the mapped file. Images are shared
 // by all processes that see the same image, debug file and path. Those that no process uses are kept up to a number of
@@ -110,6 +110,7 @@ class ElfSymbolsSource : public FrameSource, public LateNames {
                                std::optional<DebugFile> debug);
   void FindLines(const std::shared_ptr<const ImageFile>& file, const ElfImage& elf,
                  const std::optional<DebugFile>& debug, Image& image);
+  void NoteUnchecked(const std::string& path);
   std::shared_ptr<Image> Failed(const std::string& path, const absl::Status& status);
   std::shared_ptr<Image> Vdso();
   FrameId NameAt(Image& image, VirtualAddress address);

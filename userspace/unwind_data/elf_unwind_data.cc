@@ -155,7 +155,7 @@ std::optional<VirtualAddress> ElfUnwindData::PlaceIn(const Image& image, const M
   return VirtualAddress{image.elf->lowest_address().value + inside};
 }
 
-CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address, MonotonicTime time) {
+CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint64_t address) {
   main_loop_.Check();
   CodeAt code;
   if (mapping.kind != MappingKind::kFile && mapping.kind != MappingKind::kVdso) return code;
@@ -166,8 +166,7 @@ CodeAt ElfUnwindData::Find(const Process& process, const Mapping& mapping, uint6
   if (known.state == MappedImage::State::kUnusable) return code;
   std::shared_ptr<Image> image = known.image.lock();
   if (image == nullptr) {
-    const bool waits = known.state == MappedImage::State::kUnavailable && time < known.again;
-    if (!waits) image = Open(process, mapping, time, known);
+    image = Open(process, mapping, known);
     if (image == nullptr) {
       if (known.state == MappedImage::State::kForeign) code.kind = CodeKind::kUnknown;
       code.unavailable = known.state == MappedImage::State::kUnavailable;
@@ -225,7 +224,7 @@ void ElfUnwindData::FindInTable(Image& image, VirtualAddress at, CodeAt& code) {
 }
 
 std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process, const Mapping& mapping,
-                                                          MonotonicTime time, MappedImage& known) {
+                                                          MappedImage& known) {
   const auto before = std::exchange(known.state, MappedImage::State::kImage);
   if (mapping.kind == MappingKind::kVdso) {
     known.image = Vdso();
@@ -235,7 +234,6 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process
   if (!file.ok()) {
     const bool unavailable = absl::IsUnavailable(file.status());
     known.state = unavailable ? MappedImage::State::kUnavailable : MappedImage::State::kUnusable;
-    known.again = {time.ns + ImageFiles::kAskAgainNs};
     if (before != MappedImage::State::kUnavailable) NoteUnusable(mapping.path, file.status().message());
     return nullptr;
   }
@@ -254,6 +252,7 @@ std::shared_ptr<ElfUnwindData::Image> ElfUnwindData::Open(const Process& process
   if (elf.ok() && 4 * BytesOf(*elf) <= max_bytes_) {
     table = CfiTable::Open(*elf);
     if (NeedsDebugFile(table)) debug = debug_files_.Find(process, mapping.path, *file, *elf);
+    counters_.debug_files_unchecked = debug_files_.unchecked();
   }
   std::shared_ptr<Image>& shared = by_sources_[{file->get(), debug ? debug->file.get() : nullptr}];
   if (shared == nullptr) {

@@ -38,10 +38,11 @@ class ElfUnwindData {
     uint64_t images_opened = 0;
     uint64_t images_unusable = 0;
     uint64_t images_evicted = 0;
-    uint64_t debug_files_used = 0;  // for images that have no unwind data themselves, or next to none
-    uint64_t images_by_code = 0;    // the same, whose rows are made from their instructions
-    uint64_t unreadable_rows = 0;   // look-ups that ended at damaged or unknown instructions
-    uint64_t bytes = 0;             // of what is held now
+    uint64_t debug_files_used = 0;       // for images that have no unwind data themselves, or next to none
+    uint64_t debug_files_unchecked = 0;  // how often one was not: DebugFileFinder::unchecked
+    uint64_t images_by_code = 0;         // the same, whose rows are made from their instructions
+    uint64_t unreadable_rows = 0;        // look-ups that ended at damaged or unknown instructions
+    uint64_t bytes = 0;                  // of what is held now
   };
   struct UnusableImage {
     std::string path;
@@ -60,9 +61,8 @@ class ElfUnwindData {
 
   // The code at an address inside `mapping`, one of `process`. kUnknown: not an image that the system's loader mapped
   // (a PE file, JIT code), or no part of the image. kNative without a row and not between rows: the image can't be
-  // used. `time` is that of the sample.
-  CodeAt Find(const Process& process, const Mapping& mapping, uint64_t address,
-              MonotonicTime time = MonotonicTime::Min());
+  // used.
+  CodeAt Find(const Process& process, const Mapping& mapping, uint64_t address);
 
   const Counters& counters() const { return counters_; }
   size_t heap_bytes() const;
@@ -81,11 +81,10 @@ class ElfUnwindData {
   struct Image;
   struct MappedImage {
     enum class State : uint8_t { kNew, kForeign, kUnusable, kUnavailable, kImage } state = State::kNew;
-    MonotonicTime again;         // when kUnavailable is asked again
     std::weak_ptr<Image> image;  // expired: evicted
   };
 
-  std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping, MonotonicTime time, MappedImage& known);
+  std::shared_ptr<Image> Open(const Process& process, const Mapping& mapping, MappedImage& known);
   std::shared_ptr<Image> Make(std::shared_ptr<const ImageFile> file, std::string path, absl::StatusOr<ElfImage> elf,
                               absl::StatusOr<CfiTable> table, std::optional<DebugFile> debug);
   absl::Status Fill(Image& image, absl::StatusOr<ElfImage> elf, absl::StatusOr<CfiTable> table,

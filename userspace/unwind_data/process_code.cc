@@ -63,10 +63,10 @@ CodeAt ProcessCode::Find(const FrameQuery& query) {
   switch (kind) {
     case MappingKind::kFile:
       if (take(r2r_.At(query))) break;
-      take(elf_.Find(query.process, *query.mapping, query.address, query.time));
+      take(elf_.Find(query.process, *query.mapping, query.address));
       break;
     case MappingKind::kVdso:
-      take(elf_.Find(query.process, *query.mapping, query.address, query.time));
+      take(elf_.Find(query.process, *query.mapping, query.address));
       break;
     case MappingKind::kJitMemory:
       // Images of compressed single-file programs lie in anonymous memory, too.

@@ -177,6 +177,36 @@ TEST_F(R2rMemoryImagesTest, AProcessThatKeepsMappingIsNotReadForEachFrame) {
   EXPECT_TRUE(images.Find(process, Code(), Code().start + 100, now).has_value());
 }
 
+TEST_F(R2rMemoryImagesTest, AnAnswerDoesNotOutliveALookThatWasPostponed) {
+  std::string maps = TypicalMaps();
+  Mapping other = Code();
+  other.start = 0x7f0000000000;
+  other.end = other.start + 0x1000;
+  for (int64_t i = 0; i < R2rMemoryImages::kMostMapsLines; ++i) {
+    const uint64_t start = other.start + static_cast<uint64_t>(i) * 0x2000;
+    absl::StrAppendFormat(&maps, "%x-%x r-xp 00000000 00:00 0 \n", start, start + 0x1000);
+  }
+  WriteMaps(maps);
+  ImageFiles images;
+  FrameTable frames;
+  R2rMethods methods(&images, &frames, NameStyle::kFull, Options());
+  Process process = MakeProcess();
+  EXPECT_FALSE(methods.Resolve({process, &other, other.start, other.start, kNow}).has_value());
+  process.mappings.Insert(Code());
+  const Mapping mapping = Code();
+  const uint64_t address = kBase + ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").names.begin()->first;
+  const auto early = methods.Resolve({process, &mapping, address, address, kNow});
+  ASSERT_TRUE(early.has_value());
+  EXPECT_FALSE(frames.at(early->frame).named());
+  EXPECT_EQ(early->from, kNow);
+  EXPECT_EQ(early->until, kNow);
+  EXPECT_EQ(methods.memory_counters().ByName().at("images_postponed"), 1u);
+  const auto later = methods.Resolve({process, &mapping, address, address, {60 * kSecondNs}});
+  ASSERT_TRUE(later.has_value());
+  EXPECT_TRUE(frames.at(later->frame).named());
+  EXPECT_EQ(later->until, MonotonicTime::Max());
+}
+
 TEST_F(R2rMemoryImagesTest, AHeaderThatDoesNotReachTheAddressIsNotItsImage) {
   R2rMemoryImages images(Options());
   const uint32_t header = *LoadAt<uint32_t>(AsBytes(image_), 0x3C);

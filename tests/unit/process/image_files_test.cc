@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "os/unique_fd.h"
+#include "unit/process/hanging_tape.h"
 
 namespace clrsampler {
 namespace {
@@ -75,7 +76,8 @@ TEST(ImageFilesTest, WithoutRoomForAnyFileItIsAskedForAgain) {
   std::string path = testing::TempDir() + "/image_XXXXXX";
   const UniqueFd fd(mkstemp(path.data()));
   ASSERT_EQ(write(fd.get(), "x", 1), 1);
-  ImageFiles images;
+  FakeClock clock;
+  ImageFiles images(nullptr, &clock);
   const Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
   std::vector<MappedFile> all;
   while (true) {
@@ -85,6 +87,69 @@ TEST(ImageFilesTest, WithoutRoomForAnyFileItIsAskedForAgain) {
   }
   EXPECT_TRUE(absl::IsUnavailable(images.GetByPath(process, path).status()));
   all.clear();
+  clock.Advance(ImageFiles::kAskAgainNs - 1);
+  EXPECT_TRUE(absl::IsUnavailable(images.GetByPath(process, path).status())) << "a try may take long";
+  clock.Advance(1);
+  EXPECT_TRUE(images.GetByPath(process, path).ok());
+  unlink(path.c_str());
+}
+
+TEST(ImageFilesTest, AFileSystemThatDoesNotAnswerIsTriedOnceASecond) {
+  std::string path = testing::TempDir() + "/image_XXXXXX";
+  const UniqueFd fd(mkstemp(path.data()));
+  HangingTape tape;
+  FakeClock clock;
+  ImageFiles images(nullptr, &clock);
+  const Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape));
+  for (int second = 1; second <= 3; ++second) {
+    for (int frame = 0; frame < 100; ++frame) {
+      EXPECT_TRUE(absl::IsUnavailable(images.GetByPath(process, path).status()));
+    }
+    EXPECT_EQ(tape.opens, second);
+    clock.Advance(ImageFiles::kAskAgainNs);
+  }
+  tape.hangs = false;
+  EXPECT_TRUE(images.GetByPath(process, path).ok());
+  EXPECT_TRUE(images.GetByPath(process, path).ok());
+  EXPECT_EQ(tape.opens, 4);
+  unlink(path.c_str());
+}
+
+TEST(ImageFilesTest, FailuresTakeNoPlacesOfFiles) {
+  std::string path = testing::TempDir() + "/image_XXXXXX";
+  const UniqueFd fd(mkstemp(path.data()));
+  HangingTape tape;
+  tape.hangs = false;
+  ImageFiles images;
+  const Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape));
+  const auto fail = [&](size_t i) {
+    EXPECT_TRUE(absl::IsNotFound(images.GetByPath(process, "/nowhere/" + std::to_string(i)).status()));
+  };
+  for (size_t i = 0; i < ImageFiles::kMaxFailuresPerProcess; ++i) fail(i);
+  // The file is opened once, so that it has one place however often it is asked for.
+  for (size_t i = 0; i <= ImageFiles::kMaxFilesPerProcess; ++i) ASSERT_TRUE(images.GetByPath(process, path).ok()) << i;
+  fail(0);
+  EXPECT_EQ(tape.opens, static_cast<int>(ImageFiles::kMaxFailuresPerProcess + 1));
+  // One more than are kept.
+  fail(ImageFiles::kMaxFailuresPerProcess);
+  const int opens = tape.opens;
+  fail(ImageFiles::kMaxFailuresPerProcess);
+  EXPECT_TRUE(images.GetByPath(process, path).ok());
+  EXPECT_EQ(tape.opens, opens);
+  fail(0);
+  EXPECT_EQ(tape.opens, opens + 1) << "it was forgotten";
+  unlink(path.c_str());
+}
+
+TEST(ImageFilesTest, AFileThatIsReadOnceTakesNoPlace) {
+  std::string path = testing::TempDir() + "/image_XXXXXX";
+  const UniqueFd fd(mkstemp(path.data()));
+  ASSERT_EQ(write(fd.get(), "x", 1), 1);
+  ImageFiles images;
+  const Process process(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+  for (size_t i = 0; i <= ImageFiles::kMaxFilesPerProcess; ++i) ASSERT_TRUE(images.GetOnce(process, path).ok()) << i;
+  const std::weak_ptr<const ImageFile> read = *images.GetOnce(process, path);
+  EXPECT_TRUE(read.expired()) << "nobody holds it";
   EXPECT_TRUE(images.GetByPath(process, path).ok());
   unlink(path.c_str());
 }

@@ -247,13 +247,16 @@ TEST_F(ElfSymbolsSourceTest, ARefusalIsNotKept) {
   EXPECT_EQ(At(mapping, hidden)->text, "HiddenHelper");
 }
 
+// An image and its debug file of so many bytes, both without a build id; the checksum is a wrong one.
+void WriteUnchecked(CopiedFixture& folder, const std::string& name, uint64_t bytes) {
+  folder.Write(name, LinkedTo(name + ".debug", 1));
+  folder.Write(name + ".debug", WithSymbols(name));
+  std::filesystem::resize_file(folder.folder() + "/" + name + ".debug", bytes);
+}
+
 TEST_F(ElfSymbolsSourceTest, ChecksumsForAProcessAreBounded) {
   CopiedFixture folder;
-  for (const std::string name : {"a", "b"}) {
-    folder.Write(name, LinkedTo(name + ".debug", 1));
-    folder.Write(name + ".debug", WithSymbols(name));
-    std::filesystem::resize_file(folder.folder() + "/" + name + ".debug", DebugFileFinder::kMaxCrcBytes / 2 + 1);
-  }
+  for (const std::string name : {"a", "b"}) WriteUnchecked(folder, name, CrcBounds().of_process / 2 + 1);
   const auto at = [&](const std::string& name) {
     const Mapping mapping = MappingOf(folder.folder() + "/" + name);
     (void)At(mapping, mapping.start);
@@ -261,6 +264,37 @@ TEST_F(ElfSymbolsSourceTest, ChecksumsForAProcessAreBounded) {
   };
   EXPECT_FALSE(at("a"));
   EXPECT_TRUE(at("b"));
+}
+
+TEST_F(ElfSymbolsSourceTest, ChecksumsForAllAreBoundedAndTheBoundRefills) {
+  CopiedFixture folder;
+  const CrcBounds bounds{.of_process = 64 << 10, .first_file = 256 << 10, .of_all = 512 << 10, .a_second = 4 << 10};
+  const uint64_t large = bounds.first_file, small = bounds.of_process / 2;
+  for (const std::string name : {"a", "b"}) WriteUnchecked(folder, name, large);
+  WriteUnchecked(folder, "c", small);
+  WriteUnchecked(folder, "too_large", large + 1);
+  FakeClock clock;
+  clock.Set({kSecondNs});
+  ImageFiles images(nullptr, &clock);
+  DebugFileFinder finder(images, "/nowhere", bounds);
+  // How many bytes were summed up.
+  const auto sum = [&](uint32_t tgid, const std::string& name) {
+    const Process process(ProcessKey{tgid, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid())));
+    const auto file = images.GetByPath(process, folder.folder() + "/" + name);
+    EXPECT_TRUE(file.ok()) << file.status();
+    const uint64_t before = finder.crc_bytes();
+    EXPECT_FALSE(finder.Find(process, (*file)->path, *file, *ElfImage::Parse((*file)->bytes())).has_value());
+    return finder.crc_bytes() - before;
+  };
+  EXPECT_EQ(sum(1, "too_large"), 0u);
+  EXPECT_GT(finder.unchecked(), 0u);
+  EXPECT_EQ(sum(1, "a"), large);
+  EXPECT_EQ(sum(2, "b"), large);
+  EXPECT_EQ(sum(3, "c"), 0u) << "others took all";
+  clock.Advance(small / bounds.a_second * kSecondNs - kSecondNs);
+  EXPECT_EQ(sum(3, "c"), 0u);
+  clock.Advance(kSecondNs);
+  EXPECT_EQ(sum(3, "c"), small) << "it was not taken for known";
 }
 
 // As .NET's symbol packages and distributions ship them, for an image that says nothing about its debug file.
@@ -647,17 +681,23 @@ TEST_F(ElfSymbolsSourceTest, AFileSystemThatDoesNotAnswerIsAskedAgainAfterASecon
   const uint64_t address = AddressOf(file, "_ZNK4shop5Order5TotalEi") + 1;
   HangingTape tape;
   const Process slow(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape));
-  ElfSymbolsSource source(images_, frames_, notices_, NameStyle::kShort);
-  const auto at = [&](uint64_t time_ns) { return *source.Resolve({slow, &mapping, address, address, {time_ns}}); };
+  FakeClock clock;
+  ImageFiles images(nullptr, &clock);
+  ElfSymbolsSource source(images, frames_, notices_, NameStyle::kShort);
+  const auto at = [&](uint64_t time_ns) {
+    clock.Set({time_ns});
+    return *source.Resolve({slow, &mapping, address, address, {time_ns}});
+  };
   EXPECT_EQ(frames_.at(at(kSecondNs).frame).text, "[native: cannot read libwhole.so]");
-  EXPECT_EQ(at(2 * kSecondNs - 1).until.ns, 2 * kSecondNs);
+  EXPECT_GT(at(2 * kSecondNs - 1).until.ns, 2 * kSecondNs - 1);
+  EXPECT_LT(at(2 * kSecondNs - 1).until.ns, 2 * kSecondNs + ImageFiles::kAskAgainNs / 4);
   EXPECT_EQ(tape.opens, 1);
-  EXPECT_EQ(at(2 * kSecondNs).until.ns, 3 * kSecondNs);
+  EXPECT_GT(at(2 * kSecondNs + ImageFiles::kAskAgainNs / 4).until.ns, 2 * kSecondNs);
   EXPECT_EQ(tape.opens, 2);
   EXPECT_EQ(source.counters().images_failed, 1u) << "it is said once";
   tape.hangs = false;
-  EXPECT_EQ(frames_.at(at(3 * kSecondNs).frame).text, "shop::Order::Total");
-  EXPECT_EQ(at(3 * kSecondNs).until, MonotonicTime::Max());
+  EXPECT_EQ(frames_.at(at(4 * kSecondNs).frame).text, "shop::Order::Total");
+  EXPECT_EQ(at(4 * kSecondNs).until, MonotonicTime::Max());
 }
 
 }  // namespace

@@ -597,7 +597,13 @@ TEST_F(ElfUnwindDataTest, AFileSystemThatDoesNotAnswerIsAskedAgainAfterASecond) 
   const Mapping mapping = MappingOf(folder.Write("a.so", image));
   HangingTape tape;
   const Process slow(ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape));
-  const auto at = [&](uint64_t time_ns) { return data_->Find(slow, mapping, kBase + CodeIn(image), {time_ns}); };
+  FakeClock clock;
+  ImageFiles images(nullptr, &clock);
+  data_.emplace(images);
+  const auto at = [&](uint64_t time_ns) {
+    clock.Set({time_ns});
+    return data_->Find(slow, mapping, kBase + CodeIn(image));
+  };
   EXPECT_TRUE(at(kSecondNs).unavailable);
   EXPECT_FALSE(at(kSecondNs).has_row);
   EXPECT_TRUE(at(2 * kSecondNs - 1).unavailable);
@@ -608,6 +614,7 @@ TEST_F(ElfUnwindDataTest, AFileSystemThatDoesNotAnswerIsAskedAgainAfterASecond) 
   tape.hangs = false;
   EXPECT_FALSE(at(3 * kSecondNs).unavailable);
   EXPECT_TRUE(at(3 * kSecondNs).has_row);
+  data_.reset();
 }
 
 }  // namespace

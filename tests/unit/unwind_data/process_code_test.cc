@@ -42,7 +42,7 @@ class ProcessCodeTest : public testing::Test {
   HangingTape tape_;
   Process process_{ProcessKey{1, 1}, TargetFiles("/proc", static_cast<uint32_t>(getpid()), &tape_)};
   FakeClock clock_;
-  ImageFiles images_;
+  ImageFiles images_{nullptr, &clock_};
   FrameTable frames_;
   R2rMethods methods_{&images_, &frames_, NameStyle::kRaw};
   R2rUnwindData r2r_{&methods_};
@@ -84,7 +84,10 @@ TEST_F(ProcessCodeTest, AnImageThatCouldNotBeReadForATimeIsReadLater) {
   EXPECT_FALSE(At(function_, kSecondNs).has_row);
   EXPECT_EQ(At(function_, kSecondNs).kind, CodeKind::kNative);
   EXPECT_FALSE(code_.answers_last());
+  for (uint64_t frame = 0; frame < 10; ++frame) At(function_ + frame, kSecondNs);
+  EXPECT_EQ(tape_.opens, 1) << "not for each frame";
   tape_.hangs = false;
+  clock_.Advance(ImageFiles::kAskAgainNs);
   EXPECT_TRUE(At(function_, kSecondNs + ImageFiles::kAskAgainNs).has_row);
   EXPECT_TRUE(code_.answers_last());
 }

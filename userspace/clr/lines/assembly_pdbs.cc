@@ -116,7 +116,7 @@ void AssemblyPdbs::NoteSources(const Process& process, AssemblySlot& assembly, u
 // Paths of other machines and other systems lead nowhere here.
 std::string AssemblyPdbs::ReadText(const Process& process, const PdbDocument& document) {
   if (!absl::StartsWith(document.name, "/")) return "";
-  const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetByPath(process, document.name);
+  const absl::StatusOr<std::shared_ptr<const ImageFile>> file = images_.GetOnce(process, document.name);
   if (!file.ok() || (*file)->bytes().size() > kMaxTextBytes) return "";
   // This is a copy, so that the bytes that are hashed are those that are kept.
   std::string text(AsText((*file)->bytes()));

@@ -28,12 +28,10 @@ std::string AssemblyNameOf(const PeImage& pe) {
   return tables.ok() ? std::string(tables->AssemblyName().value_or("")) : "";
 }
 
-// OK: the probe has not failed. A page that can't be read now may be read in a moment; a contradiction stays.
-absl::Status FailureOf(const MemoryProbe& probe, absl::string_view what) {
-  if (probe.ok()) return absl::OkStatus();
-  const std::string text = absl::StrCat(what, " can't be followed: ", probe.detail());
-  if (probe.failure() == ProbeFailure::kContradiction) return absl::FailedPreconditionError(text);
-  return absl::AbortedError(text);
+// The runtime frees tables while they are read, to make larger ones. Another time they fit together, or the runtime is
+// refused after some tries (memory_attach.cc).
+absl::Status TryAgain(absl::string_view what, absl::string_view why) {
+  return absl::AbortedError(absl::StrCat(what, " can't be followed: ", why));
 }
 
 }  // namespace
@@ -43,11 +41,12 @@ absl::Status RuntimeMemory::CompareSection(const CodeSection& section, R2rImage&
                                            size_t most) {
   MemoryProbe table(memory_);
   const std::vector<PreparedMethod> prepared = precompiled_->PreparedIn(section, table);
-  RETURN_IF_ERROR(FailureOf(table, "its table of prepared methods"));
+  constexpr absl::string_view kTable = "its table of prepared methods";
+  if (!table.ok()) return TryAgain(kTable, table.detail());
   std::vector<uint32_t> entry_points;
   for (const PreparedMethod& method : prepared) {
     if (!section.range.contains(method.entry_point)) {
-      return absl::FailedPreconditionError("a prepared method lies outside its image");
+      return TryAgain(kTable, "a prepared method lies outside its image");
     }
     entry_points.push_back(static_cast<uint32_t>(method.entry_point - section.range.begin));
   }
@@ -64,17 +63,14 @@ absl::Status RuntimeMemory::CompareSection(const CodeSection& section, R2rImage&
   const absl::Status equal = CompareWithImage(image, assemblies, entry_points, name_of, most, self_test_);
   image.ForgetMissing();  // the comparison opens no other assemblies; who else uses the image may
   RETURN_IF_ERROR(equal);
-  if (unread && self_test_.compared == before) return FailureOf(*unread, "its prepared methods");
+  if (unread && self_test_.compared == before) return TryAgain("its prepared methods", unread->detail());
   return absl::OkStatus();
 }
 
 absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool proven) {
   MemoryProbe probe(memory_, kListBudget, size_t{64} << 20);
   const std::vector<CodeSection> sections = ranges_->Sections(probe);
-  if (!probe.ok()) {
-    // Sections may be freed while they are read; another time they are not.
-    return absl::AbortedError(absl::StrCat("its map of code can't be followed: ", probe.detail()));
-  }
+  if (!probe.ok()) return TryAgain("its map of code", probe.detail());
   if (sections.empty()) return absl::UnavailableError("the runtime has no code yet");
   types_->TrustMethodArguments(true);
   for (const CodeSection& section : sections) {
