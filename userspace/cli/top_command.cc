@@ -1,5 +1,6 @@
 #include "cli/top_command.h"
 
+#include <malloc.h>
 #include <re2/re2.h>
 #include <unistd.h>
 
@@ -60,7 +61,8 @@ absl::Status RunRecorders(RecordOptions& options, std::unique_ptr<Recorder> reco
   while (true) {
     RETURN_IF_ERROR(recorder->Run(nullptr));
     if (recorder->stop_signal() != 0 || recorder->wants_fresh_start() == FreshStart::kNone) return absl::OkStatus();
-    recorder.reset();  // its memory goes before the next one's comes
+    recorder.reset();
+    malloc_trim(0);  // what was freed stays with the process otherwise
     const bool whole_host = options.pids.empty();
     std::erase_if(options.pids, [](uint32_t pid) { return access(absl::StrCat("/proc/", pid).c_str(), F_OK) != 0; });
     if (options.pids.empty() && !whole_host) return absl::OkStatus();

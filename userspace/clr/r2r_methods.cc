@@ -329,7 +329,7 @@ FrameId R2rMethods::NameMethod(const Process& process, R2rFile& file, R2rLoadedI
 
 Resolution R2rMethods::Postponed(const FrameQuery& query) {
   const Frame frame{FrameKind::kR2r, NameSource::kNone, "[r2r: too many mappings to look for an image]", "", ""};
-  return {frames_->Intern(frame), query.time, query.time};
+  return {frames_->InternOwn(frame), query.time, query.time};
 }
 
 Resolution R2rMethods::Unnamed(const R2rLoadedImage& image, std::string text) {

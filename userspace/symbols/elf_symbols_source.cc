@@ -343,10 +343,9 @@ void ElfSymbolsSource::NoteUnchecked(const std::string& path) {
   const CrcBounds bounds;
   notices_.Add(
       "debug_file_unchecked", path,
-      absl::StrCat("a debug file of ", path,
-                   " is not used: they have no build ids, and no checksum is computed "
-                   "beyond ",
-                   bounds.of_process >> 20, " MiB for a process or ", bounds.of_all >> 20, " MiB for all at a time"),
+      absl::StrCat("a debug file of ", path, " is not used: they have no build ids. No checksum is computed of ",
+                   "a first file beyond ", bounds.first_file >> 20, " MiB, or beyond ", bounds.of_process >> 20,
+                   " MiB for a process or ", bounds.of_all >> 20, " MiB for all at a time"),
       "link the image with --build-id");
 }
 

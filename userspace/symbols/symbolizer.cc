@@ -59,6 +59,8 @@ Resolution Symbolizer::ResolveAny(const FrameQuery& query) {
   const bool managed = named.kind == FrameKind::kJit || named.kind == FrameKind::kR2r;
   const FrameId plain = answer.frame;
   answer.frame = WithLine(query, plain);
+  // There may be room for its line at another time.
+  if (answer.frame == plain && !lines_.empty() && !frames_.HasRoom()) answer.from = answer.until = query.time;
   if (found_managed_ && managed) found_managed_(query, plain, answer.frame);
   return answer;
 }
@@ -85,20 +87,27 @@ Resolution Symbolizer::ResolveName(const FrameQuery& query) {
   if (query.time < mapping_since) {
     return Unknown("[native: mapping replaced before it was read]", mapping_since);
   }
-  std::optional<Resolution> unnamed;
+  std::optional<Resolution> unnamed, refused;
   for (FrameSource* source : sources_) {
     const std::optional<Resolution> found = source->Resolve(query);
     if (!found) continue;
     Resolution answer = *found;
     answer.from = std::max({answer.from, code_since, mapping_since});
     // A name holds for its own time. If an earlier source comes to know one later, its generation tells.
-    if (frames_.at(answer.frame).named() || frames_.IsRefusal(answer.frame)) return answer;
+    if (frames_.IsRefusal(answer.frame)) {  // a later source may have a name that is known
+      refused = answer;
+      continue;
+    }
+    if (frames_.at(answer.frame).named()) {
+      return refused ? Resolution{answer.frame, query.time, query.time} : answer;
+    }
     if (unnamed) {
       answer.from = std::max(answer.from, unnamed->from);
       answer.until = std::min(answer.until, unnamed->until);
     }
     unnamed = answer;
   }
+  if (refused) return *refused;
   if (unnamed) return *unnamed;
   return Resolution{frames_.Intern(Unresolved(query.mapping)), std::max(code_since, mapping_since),
                     MonotonicTime::Max()};

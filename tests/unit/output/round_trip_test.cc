@@ -302,7 +302,7 @@ TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
 
 // Rates are by the time that was recorded, and the format has no gaps.
 TEST(RoundTripTest, TheDurationInPprofIsWithoutGaps) {
-  ProfileModel model = MadeUpProfile();
+  ProfileModel model = test_support::MadeUpProfile();
   model.meta.duration_ns = 3'630'000'000'000;
   model.meta.SetRecorded({{0, 30'000'000'000}, {3'600'000'000'000, 3'630'000'000'000}});
   EXPECT_EQ(ReadBack(model, "pprof").meta.recorded_ns(), model.meta.recorded_ns());

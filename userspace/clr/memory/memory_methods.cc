@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "clr/memory/memory_process_state.h"
 #include "clr/memory/method_unwind_reader.h"
+#include "clr/memory/snapshot_name.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -128,10 +129,11 @@ MemoryMethods::MethodRead MemoryMethods::ReadMethod(const Process& process, Proc
                                                     MonotonicTime since, bool at_entry) {
   BoundMemory(state);
   Known* const last = LastSeen(state, address, at_entry);
-  if (last != nullptr && !last->transient) {
-    const bool refused = frames_.IsRefusal(last->frame);
-    if (!refused) state.settled.insert(address);
-    if (!refused || !frames_.HasRoom()) return {};
+  const bool refused = last != nullptr && frames_.IsRefusal(last->frame);
+  if (refused && !frames_.HasRoom()) return {};
+  if (last != nullptr && !last->transient && !refused) {
+    state.settled.insert(address);
+    return {};
   }
   if (last != nullptr && last->transient && last->until >= since) return {};
   // The method that is found was there at some moment between these two, not throughout.
@@ -266,10 +268,10 @@ std::optional<FrameId> MemoryMethods::Unpublished(ProcessState& state, uint64_t 
   return FrameOf(state, *found);
 }
 
-// `until` is a time at which it was seen; intervals of answers end before theirs. Another dynamic method may have been
-// seen between two times at which one was there, by a sample that is asked about later.
+// `until` is a time at which it was seen; intervals of answers end before theirs. A note of the sampler may know more
+// than the times at which a method was seen.
 Resolution MemoryMethods::AnswerOf(const Known& known, MonotonicTime time) {
-  if (!known.name.empty()) return Resolution{known.frame, time, {time.ns + 1}};
+  if (time < known.from || known.until < time) return Resolution{known.frame, time, {time.ns + 1}};
   return Resolution{known.frame, known.from, MonotonicTime{known.until.ns + (known.transient ? 1 : 0)}};
 }
 
@@ -291,6 +293,10 @@ std::optional<Resolution> MemoryMethods::Resolve(const FrameQuery& query) {
   if (query.process.exec_announced <= state->opened && query.time < query.process.exec_announced) return std::nullopt;
   const uint64_t address = query.lookup_address;
   if (const Known* known = FindKnown(*state, address, query.time, query.at_entry)) return AnswerOf(*known, query.time);
+  // More methods than are remembered may have been there since.
+  if (const Moment* moment = MomentAt(*state, address, query.time); moment != nullptr && !moment->name.empty()) {
+    return Resolution{FrameOf(*state, DynamicMethodNamed(moment->name)), query.time, {query.time.ns + 1}};
+  }
   if (is_file && state->foreign.contains(mapping->start)) return std::nullopt;
   const bool readable =
       query.process.exec_announced == MonotonicTime::Max() && query.process.exited == MonotonicTime::Max();

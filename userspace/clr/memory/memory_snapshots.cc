@@ -3,28 +3,15 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/memory/memory_process_state.h"
 #include "clr/memory/snapshot_name.h"
-#include "formats/names/tier.h"
 
 namespace clrsampler {
 namespace {
 
 // 2 MB a process. Samples wait for a second or two, and have two or three of these on average.
 constexpr size_t kMaxMoments = 1 << 14;
-
-// A dynamic method.
-ManagedCode CodeNamed(const std::string& name) {
-  ManagedCode method;
-  method.kind = ManagedCode::Kind::kMethod;
-  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
-  method.name.type = "dynamicClass";
-  method.name.method = name;
-  method.name.tier = std::string(tier::kOptimized);
-  return method;
-}
 
 }  // namespace
 
@@ -48,13 +35,14 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   const Moment& noted = state.moments[time].emplace_back(std::move(moment));
   // Without a name of its own a snapshot proves nothing: the method that is read now may be the next one of the same
   // shape. So two readings have to agree, or its heap must have had one owner for long enough (HeapOwners).
-  if (noted.name.empty()) {
+  const bool named = !noted.name.empty();
+  if (named && Extend(state, noted, snapshot.address, time)) return;
+  const auto is_same = [&](const Known& known) { return noted.IsOf(known) && (!named || noted.HasNameOf(known)); };
+  if (CutAt(state.known, noted.start, noted.end, time, is_same)) ++state.generation;
+  if (!named) {
     ++counters_.snapshots_gone;
     return;
   }
-  if (Extend(state, noted, snapshot.address, time)) return;
-  CutAt(state.known, noted.start, noted.end, time,
-        [&](const Known& known) { return noted.IsOf(known) && noted.HasNameOf(known); });
   Known known;
   known.transient = true;
   known.from = known.until = time;
@@ -63,7 +51,7 @@ void MemoryMethods::AddSnapshot(ProcessState& state, const wire_code_snapshot& s
   known.start = known.code.range.begin = noted.start;
   known.end = known.code.range.end = noted.end;
   known.name = noted.name;
-  known.frame = FrameOf(state, CodeNamed(noted.name));
+  known.frame = FrameOf(state, DynamicMethodNamed(noted.name));
   ++counters_.transient;
   std::vector<Known>& there = state.known[known.start];
   if (there.size() >= kMaxHistory) DropOldest(state, there, 1);
@@ -81,7 +69,7 @@ bool MemoryMethods::Extend(ProcessState& state, const Moment& noted, uint64_t ad
     known.from = std::min(known.from, time);
     known.until = std::max(known.until, time);
     known.end = std::max(known.end, address + 1);
-    if (frames_.IsRefusal(known.frame)) known.frame = FrameOf(state, CodeNamed(known.name));
+    if (frames_.IsRefusal(known.frame)) known.frame = FrameOf(state, DynamicMethodNamed(known.name));
     return true;
   }
   return false;
@@ -102,7 +90,8 @@ const MemoryMethods::Known* MemoryMethods::KnownOf(const ProcessState& state, co
   if (there == state.known.end()) return nullptr;
   const auto is_it = [&](const Known& known) {
     if (!moment.IsOf(known)) return false;
-    return moment.name.empty() ? known.from <= time && time <= known.until : moment.HasNameOf(known);
+    const bool then = known.from <= time && time <= known.until;
+    return moment.name.empty() ? then : known.name == moment.name || (then && moment.HasNameOf(known));
   };
   const auto found = std::find_if(there->second.rbegin(), there->second.rend(), is_it);
   return found == there->second.rend() ? nullptr : &*found;

@@ -65,13 +65,19 @@ bool ReachesTo(const MethodsByStart<Method>& known, uint64_t start, const Method
 }
 
 // Another method was seen at `time`, from `start` to `end`. A method that was seen before and later was gone in
-// between: it is only known for when it was seen first. `is_same` tells that two are one.
+// between: it is only known for when it was seen first. `is_same` tells that two are one. Whether there was such a one:
+// answers that were given for it may be wrong.
 template <typename Method, typename IsSame>
-void CutAt(MethodsByStart<Method>& known, uint64_t start, uint64_t end, MonotonicTime time, IsSame&& is_same) {
+bool CutAt(MethodsByStart<Method>& known, uint64_t start, uint64_t end, MonotonicTime time, IsSame&& is_same) {
+  bool cut = false;
   ForEachOverlapping(known, start, end, [&](Method& method) {
-    if (method.transient && method.from < time && time <= method.until && !is_same(method)) method.until = method.from;
+    if (method.transient && method.from < time && time <= method.until && !is_same(method)) {
+      method.until = method.from;
+      cut = true;
+    }
     return false;
   });
+  return cut;
 }
 
 }  // namespace clrsampler

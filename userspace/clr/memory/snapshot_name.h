@@ -5,8 +5,11 @@
 #include <cstring>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "clr/memory/runtime_memory.h"
 #include "clr/memory/runtime_types.h"
 #include "clrsampler/wire.h"
+#include "formats/names/tier.h"
 
 namespace clrsampler {
 
@@ -21,6 +24,17 @@ inline std::string NameOf(const wire_code_snapshot& snapshot) {
   constexpr size_t kCut = sizeof snapshot.name - 1;
   for (int i = 0; i < 3 && name.size() >= kCut - 3 && !name.empty() && !IsMethodName(name); ++i) name.pop_back();
   return IsMethodName(name) ? name : "";
+}
+
+// The method of that name.
+inline ManagedCode DynamicMethodNamed(const std::string& name) {
+  ManagedCode method;
+  method.kind = ManagedCode::Kind::kMethod;
+  method.name.kind = absl::StartsWith(name, "IL_STUB") ? MethodKind::kIlStub : MethodKind::kDynamicMethod;
+  method.name.type = "dynamicClass";
+  method.name.method = name;
+  method.name.tier = std::string(tier::kOptimized);
+  return method;
 }
 
 }  // namespace clrsampler
