@@ -32,8 +32,8 @@ def check(test, version, truth, events, said, pid, count=COUNT, megabytes=MEGABY
     suspensions = [by_kind[f"Runtime{what}"] for what in ("SuspendStarted", "SuspendFinished", "ResumeStarted", "ResumeFinished")]
     test.assertEqual(len({len(one) for one in suspensions}), 1)
     test.assertEqual(sum(event["reason"] == "gc" for event in suspensions[0]), truth["collections"])
-    # The program makes each of its threads wait for 20 ms; others may wait for locks of the runtime.
-    waits = {event["thread"] for event in by_kind["ThreadAcquiredMonitor"] if event["duration_ns"] > 19_000_000}
+    # The program makes each of its threads wait for 100 ms; others may wait for locks of the runtime.
+    waits = {event["thread"] for event in by_kind["ThreadAcquiredMonitor"] if event["duration_ns"] > 50_000_000}
     test.assertEqual(len(waits & set(truth["threads"])), truth["blocked"])
     compiled = by_kind["JITCompilationFinished"]
     test.assertEqual(len(compiled), truth["compiled"])

@@ -88,10 +88,11 @@ class NamesTest(harness.LiveTest):
                 self.need_runtime(version)
                 perf_map = 1
                 with harness.workload(version, "jit", "--seconds", 300, perf_map=perf_map) as target:
-                    result, _ = harness.record_window(target, 1.5, 499)
+                    result, _ = harness.record_window(target, 3, 499)
                 profile = self.check_result(result, minimum_samples=200)
                 self.check_managed_named(result)
-                self.assertGreater(profile.with_frame(lambda f: re.search(r"\bEmitted\d+$", f)), 20, result)
+                # Most of the time goes to the compiler: 2.7 % to 5 % of some 1,500 samples are in these. Ten are 4.8 sigma below the least.
+                self.assertGreater(profile.with_frame(lambda f: re.search(r"\bEmitted\d+$", f)), 10, result)
 
     def runtime_functions(self, version, *arguments):
         """Samples of functions that the runtime's own tables name: [(name, names of the callers, innermost first, weight)]."""

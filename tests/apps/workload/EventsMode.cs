@@ -106,7 +106,7 @@ static class EventsMode
             thread.Start();
             // Until it sleeps in the lock. Before that it spins, which the runtime calls a wait as well but does not count.
             while (!s_atLock || Monitor.LockContentionCount == before || (thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
-            Thread.Sleep(20);
+            Thread.Sleep(100);
         }
         thread.Join();
     }
