@@ -29,10 +29,15 @@ class IntakeTest : public testing::Test {
     auto capture = std::make_unique<FakeCapture>();
     capture_ = capture.get();
     parts_.capture = std::move(capture);
+    Begin(kept);
+  }
+  // `options`: those of Intake behind its parts.
+  template <typename... Values>
+  void Begin(Values... options) {
     parts_.intake.emplace(
         Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
                       nullptr, parts_.threads, parts_.account, parts_.notices},
-        kept);
+        options...);
   }
   static RecordOptions Options() { return {}; }  // the whole host
   Intake& intake() { return *parts_.intake; }
@@ -111,10 +116,7 @@ TEST_F(IntakeTest, AnItemThatMustWaitComesAgain) {
 
 TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
   const size_t three = 3 * sizeof(wire_cpu_sample);
-  parts_.intake.emplace(
-      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
-                    nullptr, parts_.threads, parts_.account, parts_.notices},
-      SamplesKept::kAll, EventBudget(), three);
+  Begin(SamplesKept::kAll, EventBudget(), three);
   for (const uint64_t time : {10, 20, 30, 40, 50}) capture_->records.push_back(Sample(time));
   intake().Drain();
   EXPECT_EQ(parts_.account.samples_taken, 5u);
@@ -132,10 +134,7 @@ TEST_F(IntakeTest, SamplesThatWaitTakeABoundedAmountOfMemory) {
 // A lower rate of sampling would not make room.
 TEST_F(IntakeTest, SamplesThatFindTheRoomFullOfStacksOfHooksAreNoBacklogOfSamples) {
   const size_t four = 4 * sizeof(wire_cpu_sample);
-  parts_.intake.emplace(
-      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
-                    nullptr, parts_.threads, parts_.account, parts_.notices},
-      SamplesKept::kAll, EventBudget(), four);
+  Begin(SamplesKept::kAll, EventBudget(), four);
   capture_->records = {Sample(10), Stack(20, 0), Stack(30, 0), Stack(40, 0), Sample(50)};
   intake().Drain();
   EXPECT_EQ(parts_.account.lost["queue_full"], 1u);
@@ -149,10 +148,7 @@ TEST_F(IntakeTest, SamplesThatFindTheRoomFullOfStacksOfHooksAreNoBacklogOfSample
 
 // Without the sums of its threads a process would lose its CPU samples, too.
 TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
-  parts_.intake.emplace(
-      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
-                    nullptr, parts_.threads, parts_.account, parts_.notices},
-      SamplesKept::kAll, EventBudget(), /*max_queued_bytes=*/1);
+  Begin(SamplesKept::kAll, EventBudget(), /*max_queued_bytes=*/1);
   capture_->records = {Sample(10), Wait(20, 0), Wait(30, WIRE_WAIT_OPEN), Wait(40, WIRE_WAIT_OPEN)};
   intake().Drain();
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 30, 40));
@@ -161,10 +157,7 @@ TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
 }
 
 TEST_F(IntakeTest, AStackOfALookIsNoEventOfTheHost) {
-  parts_.intake.emplace(
-      Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory, nullptr,
-                    nullptr, parts_.threads, parts_.account, parts_.notices},
-      SamplesKept::kAll, EventBudget(1, 8));
+  Begin(SamplesKept::kAll, EventBudget(1, 8));
   const std::string of_event = Stack(10, 0);
   capture_->records = {of_event, of_event, Stack(20, WIRE_SAMPLE_LOOK), Stack(30, WIRE_SAMPLE_LOOK)};
   intake().Drain();
