@@ -73,8 +73,16 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED, of every task */
 } RELOCATED;
 
+/* Times by the clock of the queue that the task was in. Without CONFIG_SCHED_INFO there are none. */
+struct sched_info {
+	unsigned long long run_delay;	 /* how long it was in a queue, up to when it last got a CPU */
+	unsigned long long last_arrival; /* when it last got a CPU; 0: it has not */
+	unsigned long long last_queued;	 /* since when it is in a queue and on no CPU; 0: it is not */
+} RELOCATED;
+
 struct task_struct {
 	struct sched_entity se;
+	struct sched_info sched_info;
 	long state;	      /* before 5.14 */
 	unsigned int __state; /* since then; 0: it runs or can run */
 	int exit_state;	      /* not 0: it has ended, and nobody has asked for its exit status yet */

@@ -55,12 +55,6 @@ static __always_inline void name_thread(struct wire_wait *wait, struct task_stru
 	BPF_CORE_READ_STR_INTO(&wait->comm, task, comm);
 }
 
-/* Without CONFIG_SMP the one CPU is that of the reader. */
-static __always_inline bool is_on_cpu(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ(task, on_cpu);
-}
-
 /*
  * Sums with the state that goes on, as of now. A thread that nobody has seen has been in its state since the beginning.
  * So the state is read before it is looked for: a thread that leaves its state is seen first.
@@ -81,11 +75,13 @@ static __always_inline void sum_up(struct wire_wait *wait, struct task_struct *t
 	}
 	if (!now_seen.seen_ns) {
 		see(&now_seen, task, now);
-		now_seen.waiting = !on_cpu;
 		now_seen.blocked = !runnable;
 	}
+	now_seen.waiting = !on_cpu; /* what wait_switch leaves to be added up is short */
 	open = passed(now_seen.since_ns, now);
-	blocked = !now_seen.blocked ? 0 : now_seen.woken_ns ? passed(now_seen.since_ns, now_seen.woken_ns) : open;
+	blocked = blocked_part(&now_seen, task, open, 0);
+	if (runnable && !now_seen.woken_ns)
+		blocked = 0; /* it was short when something ended it: see has_run_within */
 	wait->header.time_ns = now;
 	wait->seen_ns = now_seen.seen_ns;
 	wait->total_cpu_ns = now_seen.cpu_ns;

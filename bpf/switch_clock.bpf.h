@@ -13,7 +13,7 @@
 #ifndef CLRSAMPLER_SWITCH_CLOCK_BPF_H_
 #define CLRSAMPLER_SWITCH_CLOCK_BPF_H_
 
-#include "kernel_types.bpf.h"
+#include "scheduler_notes.bpf.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
@@ -54,23 +54,51 @@ static __always_inline void compare_clocks(struct switch_clock *clock, __u64 at,
 	clock->greater = 0;
 }
 
-/* CLOCK_MONOTONIC, some microseconds off at most. `task` is of this CPU, where the scheduler is at work. */
-static __always_inline __u64 time_of_switch(struct task_struct *task)
+struct switch_time {
+	__u64 ns;	 /* CLOCK_MONOTONIC, some microseconds off at most */
+	__u64 scheduler; /* the same by the scheduler's clock; 0: not known */
+};
+
+/* `task` is of this CPU, where the scheduler is at work. */
+static __always_inline struct switch_time time_of_switch(struct task_struct *task)
 {
+	struct switch_time time = {};
 	struct switch_clock *clock;
 	__u32 zero = 0;
-	__u64 at;
+	__u64 at = 0;
 
 	/* without group scheduling there is no way from a task to its queue */
-	if (!bpf_core_field_exists(task->se.cfs_rq))
-		return bpf_ktime_get_ns();
-	at = task->se.cfs_rq->rq->clock;
+	if (bpf_core_field_exists(task->se.cfs_rq))
+		at = task->se.cfs_rq->rq->clock;
 	clock = bpf_map_lookup_elem(&switch_clocks, &zero);
-	if (!at || !clock)
-		return bpf_ktime_get_ns();
+	if (!at || !clock) {
+		time.ns = bpf_ktime_get_ns();
+		return time;
+	}
 	if (at - clock->compared_at > COMPARED_EVERY_NS)
 		compare_clocks(clock, at, bpf_ktime_get_ns());
-	return at + clock->ahead_ns;
+	time.ns = at + clock->ahead_ns;
+	time.scheduler = at;
+	return time;
+}
+
+/*
+ * Has the task got a CPU within the last `limit_ns`? If so, it has waited for less. False where that is not sure: this
+ * CPU has not compared the clocks, or so long ago that they may have parted by much.
+ */
+static __always_inline bool has_run_within(struct task_struct *task, __u64 limit_ns, __u64 now)
+{
+	__u64 ran = last_arrival(task), at;
+	struct switch_clock *clock;
+	__u32 zero = 0;
+
+	clock = bpf_map_lookup_elem(&switch_clocks, &zero);
+	if (!ran || !clock || !clock->compared_at)
+		return false;
+	at = now - clock->ahead_ns;
+	if (at > clock->compared_at)
+		at += MAX_DRIFT_NS(at - clock->compared_at);
+	return at > ran && at - ran < limit_ns;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef CLRSAMPLER_THREAD_TIMES_BPF_H_
 #define CLRSAMPLER_THREAD_TIMES_BPF_H_
 
+#include "scheduler_notes.bpf.h"
 #include "shared_maps.bpf.h"
 #include "tracked.bpf.h"
 
@@ -20,16 +21,15 @@ extern volatile __u32 wait_table_was_full;	/* some may have been pushed out */
 
 /* The times of a thread's present state, and its sums. */
 struct thread_times {
-	__u64 born_ns;	/* in wait_times: when the thread began, which tells reused ids apart */
-	__u64 since_ns; /* when it left its CPU, or got one; 0: not seen yet */
-	__u64 woken_ns; /* in a wait: when it became runnable; 0: it has not */
-	__u64 seen_ns;
+	__u64 since_ns;	 /* when it left its CPU, or got one; 0: not seen yet */
+	__u64 woken_ns;	 /* in a wait: when it became runnable; 0: it has not, or the wait was short by then */
+	__u64 queues_ns; /* time_in_queues, when it last left its CPU */
 	__u64 cpu_ns;
 	__u64 blocked_ns;
 	__u64 runnable_ns;
 	__u64 short_ns;
 	__u64 waits;
-	__u32 waiting; /* it is off its CPU */
+	__u32 waiting; /* it is off its CPU, or was until now, shortly */
 	__u32 blocked; /* it has left because there was nothing to do for it */
 	/* The wait at hand, or the last one: */
 	__u32 pending; /* it is told, and was not yet */
@@ -39,13 +39,15 @@ struct thread_times {
 	__u32 waker_tgid;
 	__u32 waker_tid;
 	__u32 tgid, tid; /* of the thread itself, as they were last told; 0: not yet */
+	__u64 seen_ns;
+	__u64 born_ns; /* in wait_times: when the thread began, which tells reused ids apart */
 	__u64 last_blocked_ns;
 	__u64 last_runnable_ns;
 	__u64 last_woken_ns;
 	char waker_comm[16];
 };
 
-/* 152 bytes a thread that was seen, gone with it. */
+/* 160 bytes a thread that was seen, gone with it. */
 struct thread_storage_map {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -135,6 +137,14 @@ static __always_inline bool is_runnable(struct task_struct *task)
 	return !state_of(task);
 }
 
+/* Without CONFIG_SMP there is one CPU, and one thread on it. */
+static __always_inline bool is_on_cpu(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->on_cpu))
+		return task->on_cpu;
+	return task == (void *)bpf_get_current_task();
+}
+
 /* Its entry may have been pushed out of the table. A thread that has never left a CPU had none. */
 static __always_inline bool may_be_forgotten(struct task_struct *task)
 {
@@ -159,11 +169,30 @@ static __always_inline void see(struct thread_times *times, struct task_struct *
 			counts->wait_seen_anew++;
 	}
 	times->since_ns = times->seen_ns;
+	times->queues_ns = time_in_queues(task, 0);
 }
 
 static __always_inline __u64 passed(__u64 from, __u64 to)
 {
 	return to > from ? to - from : 0;
+}
+
+/*
+ * How much of the `off_ns` that a thread is off its CPU there was nothing to do for it. `at` is the time by the
+ * scheduler's clock; 0: not known.
+ */
+static __always_inline __u64 blocked_part(const struct thread_times *times, struct task_struct *task, __u64 off_ns,
+					  __u64 at)
+{
+	__u64 blocked;
+
+	if (!times->blocked)
+		return 0;
+	if (times->woken_ns)
+		blocked = passed(times->since_ns, times->woken_ns);
+	else
+		blocked = passed(at ? passed(times->queues_ns, time_in_queues(task, at)) : 0, off_ns);
+	return blocked < off_ns ? blocked : off_ns;
 }
 
 #endif

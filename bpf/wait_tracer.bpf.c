@@ -66,6 +66,18 @@ static __always_inline bool current_is_followed(void)
 	return is_tracked(leader, tgid_of(leader, in_namespace), in_namespace);
 }
 
+/* Parts of waits that are below the threshold. */
+static __always_inline void add_short(struct thread_times *times, __u64 ns, __u64 parts)
+{
+	struct wire_counters *counts = this_cpu_counters();
+
+	if (!counts)
+		return;
+	counts->waits += parts;
+	counts->wait_short += parts;
+	times->short_ns += ns;
+}
+
 /* The weight of a part of a wait that has ended; 0: it is not told. */
 static __always_inline __u32 choose(struct thread_times *times, __u64 part_ns, __u64 now)
 {
@@ -75,15 +87,14 @@ static __always_inline __u32 choose(struct thread_times *times, __u64 part_ns, _
 
 	if (!part_ns)
 		return 0;
+	if (part_ns < min_wait_ns) {
+		add_short(times, part_ns, 1);
+		return 0;
+	}
 	counts = this_cpu_counters();
 	if (!counts)
 		return 0;
 	counts->waits++;
-	if (part_ns < min_wait_ns) {
-		counts->wait_short++;
-		times->short_ns += part_ns;
-		return 0;
-	}
 	pace = bpf_map_lookup_elem(&wait_paces, &zero);
 	if (!pace) /* can't be: the map has the one entry */
 		return 0;
@@ -173,14 +184,16 @@ static __always_inline void fill_wait(struct wire_wait *wait, struct thread_time
 	wait->total_runnable_ns = times->runnable_ns;
 	wait->total_short_ns = times->short_ns;
 	wait->total_waits = times->waits;
-	wait->waker_tgid = times->waker_tgid;
-	wait->waker_tid = times->waker_tid;
+	if (times->last_woken_ns) {
+		wait->waker_tgid = times->waker_tgid;
+		wait->waker_tid = times->waker_tid;
+		__builtin_memcpy(wait->waker_comm, times->waker_comm, sizeof(wait->waker_comm));
+	}
 	wait->blocked_weight = times->blocked_weight;
 	wait->runnable_weight = times->runnable_weight;
 	wait->flags = times->flags;
 	wait->syscall = -1;
 	__builtin_memcpy(wait->comm, sample->comm, sizeof(wait->comm));
-	__builtin_memcpy(wait->waker_comm, times->waker_comm, sizeof(wait->waker_comm));
 }
 
 /* A thread that ends may have given its numbers in the agent's namespace back before it leaves its CPU. */
@@ -233,17 +246,76 @@ static __always_inline void tell(void *ctx, struct thread_times *times, bool wit
 		counts->wait_without_stack++;
 }
 
-static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_struct *task, __u64 now)
+/*
+ * Ends the wait that has taken `off_ns`, of which the thread was blocked for so long. Returns what is left to be chosen
+ * of that: of a longer one wait_waking has chosen.
+ */
+static __always_inline __u64 end_wait(struct thread_times *times, __u64 off_ns, __u64 blocked_ns)
+{
+	times->blocked_ns += blocked_ns;
+	times->runnable_ns += off_ns - blocked_ns;
+	times->waits++;
+	times->waiting = 0;
+	return times->woken_ns ? 0 : blocked_ns;
+}
+
+static __always_inline void end_short_wait(struct thread_times *times, __u64 off_ns, __u64 blocked_ns)
+{
+	__u64 left = end_wait(times, off_ns, blocked_ns), runnable_ns = off_ns - blocked_ns;
+
+	add_short(times, left + runnable_ns, !!left + !!runnable_ns);
+}
+
+/* Nobody has seen the thread: one that was there waited for what is not known, and a new one has never run. */
+static __always_inline void see_off_cpu(struct thread_times *times, struct task_struct *task, __u64 now)
+{
+	see(times, task, now);
+	times->waiting = 1;
+	times->blocked = times->seen_ns == waits_began_ns;
+}
+
+/*
+ * Was the thread that gets a CPU off it for less than the threshold, for sure? Then leaves_cpu adds its wait up, from
+ * when the scheduler is about to note that it has got the CPU.
+ */
+static __always_inline bool is_left_for_later(struct task_struct *task, struct switch_time at)
+{
+	__u64 ran = last_arrival(task);
+
+	return ran && at.scheduler > ran && at.scheduler - ran < min_wait_ns && arrival_is_noted(task);
+}
+
+/* Adds the wait up that wait_switch has left for later. The thread has been on this CPU since. */
+static __always_inline void catch_up(struct thread_times *times, struct task_struct *task, struct switch_time at)
+{
+	__u64 ran = last_arrival(task), since = times->since_ns, arrived, off;
+
+	times->waiting = 0;
+	if (!ran || !at.scheduler || ran > at.scheduler)
+		return;
+	arrived = at.ns - (at.scheduler - ran);
+	off = passed(since, arrived);
+	if (!off) /* it was on its CPU when all of this began */
+		return;
+	end_short_wait(times, off, blocked_part(times, task, off, at.scheduler));
+	times->since_ns = arrived;
+}
+
+static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_struct *task, struct switch_time at)
 {
 	struct thread_times *times = times_of(task, true);
 	bool ends = state_of(task) & TASK_DEAD;
+	__u64 now = at.ns;
 
 	if (!times)
 		return;
 	if (!times->seen_ns)
-		see(times, task, now);
+		see_off_cpu(times, task, now);
+	if (times->waiting)
+		catch_up(times, task, at);
 	times->cpu_ns += passed(times->since_ns, now);
 	times->since_ns = now;
+	times->queues_ns = time_in_queues(task, 0);
 	times->woken_ns = 0;
 	times->waiting = 1;
 	times->blocked = !preempted && !is_runnable(task);
@@ -263,34 +335,30 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 	}
 }
 
-static __always_inline void gets_cpu(void *ctx, struct task_struct *task, __u64 now)
+static __always_inline void gets_cpu(void *ctx, struct task_struct *task, struct switch_time at)
 {
 	struct thread_times *times = times_of(task, true);
-	__u64 off, blocked;
+	__u64 now = at.ns, off, blocked, left;
 	__u32 alarm = 0;
 
 	if (!times)
 		return;
-	if (!times->seen_ns) {
-		see(times, task, now);
-		/* One that was there waited for what nobody saw; a new one has never run. */
-		times->blocked = times->seen_ns == waits_began_ns;
-	}
+	if (!times->seen_ns)
+		see_off_cpu(times, task, now);
 	off = passed(times->since_ns, now);
-	blocked = !times->blocked ? 0 : times->woken_ns ? passed(times->since_ns, times->woken_ns) : off;
-	if (blocked > off)
-		blocked = off;
-	times->blocked_ns += blocked;
-	times->runnable_ns += off - blocked;
-	times->waits++;
-	if (blocked && !times->woken_ns)
-		times->blocked_weight = choose(times, blocked, now);
+	blocked = blocked_part(times, task, off, at.scheduler);
+	times->since_ns = now;
+	if (off < min_wait_ns) {
+		end_short_wait(times, off, blocked);
+		return;
+	}
+	left = end_wait(times, off, blocked);
+	if (left)
+		times->blocked_weight = choose(times, left, now);
 	times->runnable_weight = choose(times, off - blocked, now);
 	times->last_blocked_ns = blocked;
 	times->last_runnable_ns = off - blocked;
 	times->last_woken_ns = times->woken_ns;
-	times->since_ns = now;
-	times->waiting = 0;
 	if (!times->blocked_weight && !times->runnable_weight)
 		return;
 	times->pending = 1;
@@ -301,15 +369,15 @@ SEC("?tp_btf/sched_switch")
 int BPF_PROG(wait_switch, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
 	bool leaves = is_followed(prev), comes = is_followed(next);
-	__u64 now;
+	struct switch_time at;
 
 	if (!leaves && !comes)
 		return 0;
-	now = time_of_switch(prev);
+	at = time_of_switch(prev);
 	if (leaves)
-		leaves_cpu(ctx, preempted, prev, now);
-	if (comes)
-		gets_cpu(ctx, next, now);
+		leaves_cpu(ctx, preempted, prev, at);
+	if (comes && !is_left_for_later(next, at))
+		gets_cpu(ctx, next, at);
 	return 0;
 }
 
@@ -355,18 +423,22 @@ int BPF_PROG(wait_waking, struct task_struct *task)
 
 	if (!is_followed(task))
 		return 0;
+	now = bpf_ktime_get_ns();
+	if (has_run_within(task, min_wait_ns, now))
+		return 0; /* nothing but its time counts */
+	/* One that is on its CPU is woken before it has left. */
+	if (is_on_cpu(task))
+		return 0;
 	times = times_of(task, true);
 	if (!times)
 		return 0;
 	if (!times->seen_ns) { /* it has waited since before all of this began */
-		see(times, task, bpf_ktime_get_ns());
+		see(times, task, now);
 		times->waiting = 1;
 		times->blocked = 1;
 	}
-	/* One that is on its CPU was woken before it had left. */
 	if (!times->waiting || !times->blocked || times->woken_ns)
 		return 0;
-	now = bpf_ktime_get_ns();
 	times->woken_ns = now;
 	times->blocked_weight = choose(times, passed(times->since_ns, now), now);
 	if (times->blocked_weight)

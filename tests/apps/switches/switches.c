@@ -2,8 +2,9 @@
 //
 // usage: switches SECONDS PAIRS SPINS
 //
-// Two threads of a pair hand a byte to and fro through pipes, and count to SPINS each time they have it. Prints, a
-// second: how often the byte was handed over, and how often CPUs of this machine switched to another task.
+// Two threads of a pair hand a byte to and fro through pipes, and count to SPINS each time they have it. Prints a line
+// each 50 ms: the time in seconds of CLOCK_MONOTONIC, how often the bytes were handed over so far, and how often CPUs
+// of this machine have switched to another task.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@ static unsigned long spins;
 
 struct end {
   int in, out;
-  unsigned long turns;
+  _Atomic unsigned long turns;  // written by its thread alone
 };
 
 static void* Play(void* argument) {
@@ -27,7 +28,8 @@ static void* Play(void* argument) {
   char byte;
   while (read(end->in, &byte, 1) == 1 && !atomic_load_explicit(&ends, memory_order_relaxed)) {
     for (unsigned long i = 0; i < spins; ++i) __asm__ volatile("" ::: "memory");
-    ++end->turns;
+    const unsigned long before = atomic_load_explicit(&end->turns, memory_order_relaxed);
+    atomic_store_explicit(&end->turns, before + 1, memory_order_relaxed);
     if (write(end->out, &byte, 1) != 1) break;
   }
   close(end->out);  // so that the other one ends, too
@@ -51,6 +53,14 @@ static long long Switches(void) {
   return switches;
 }
 
+static void Tell(struct end (*sides)[2], int pairs) {
+  unsigned long turns = 0;
+  for (int i = 0; i < pairs; ++i) {
+    for (int side = 0; side < 2; ++side) turns += atomic_load_explicit(&sides[i][side].turns, memory_order_relaxed);
+  }
+  printf("%.6f %lu %lld\n", Seconds(), turns, Switches());
+}
+
 int main(int argc, char** argv) {
   static struct end sides[MAX_PAIRS][2];
   static pthread_t threads[MAX_PAIRS][2];
@@ -71,19 +81,14 @@ int main(int argc, char** argv) {
     }
     if (write(back[1], "", 1) != 1) return 1;
   }
-  const double began = Seconds();
-  const long long before = Switches();
-  usleep((useconds_t)(seconds * 1e6));
-  atomic_store(&ends, true);
-  const double passed = Seconds() - began;
-  const long long switches = Switches() - before;
-  unsigned long turns = 0;
-  for (int i = 0; i < pairs; ++i) {
-    for (int side = 0; side < 2; ++side) {
-      pthread_join(threads[i][side], NULL);
-      turns += sides[i][side].turns;
-    }
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (const double end = Seconds() + seconds; Seconds() < end;) {
+    Tell(sides, pairs);
+    usleep(50000);
   }
-  printf("%.0f handed over, %.0f switches a second\n", (double)turns / passed, (double)switches / passed);
+  atomic_store(&ends, true);
+  for (int i = 0; i < pairs; ++i) {
+    for (int side = 0; side < 2; ++side) pthread_join(threads[i][side], NULL);
+  }
   return 0;
 }

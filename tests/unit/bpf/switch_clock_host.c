@@ -33,5 +33,17 @@ uint64_t host_time_of_switch(uint64_t scheduler_ns, uint64_t monotonic_ns) {
   struct task_struct task = {.se = {.cfs_rq = &fair}};
 
   monotonic = monotonic_ns;
-  return time_of_switch(&task);
+  return time_of_switch(&task).ns;
+}
+
+bool host_has_run_within(struct host_notes notes, uint64_t limit_ns, uint64_t monotonic_ns) {
+  struct task_struct task = {.sched_info = {.last_arrival = notes.last_arrival}};
+
+  return has_run_within(&task, limit_ns, monotonic_ns);
+}
+
+uint64_t host_time_in_queues(struct host_notes notes, uint64_t scheduler_ns) {
+  struct task_struct task = {.sched_info = {.run_delay = notes.run_delay, .last_queued = notes.last_queued}};
+
+  return time_in_queues(&task, scheduler_ns);
 }

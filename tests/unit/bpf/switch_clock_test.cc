@@ -68,5 +68,35 @@ TEST_F(SwitchClockTest, AJumpOfTheSchedulersClockIsBelievedWithinATenthOfASecond
   EXPECT_EQ(Error(at + 11 * kMillisecond, 200), 200) << "no delay makes the difference less";
 }
 
+TEST_F(SwitchClockTest, ATaskThatRanWithinTheLimitIsKnownByTheSchedulersNote) {
+  constexpr uint64_t kNow = 105 * kMillisecond;
+  Error(100 * kMillisecond, 0);
+  const auto has_run = [&](uint64_t before) {
+    return host_has_run_within({.run_delay = 0, .last_arrival = kNow - before, .last_queued = 0}, kMillisecond,
+                               kNow + ahead_);
+  };
+  EXPECT_TRUE(has_run(10'000));
+  EXPECT_TRUE(has_run(980'000));
+  EXPECT_FALSE(has_run(kMillisecond));
+  EXPECT_FALSE(has_run(995'000)) << "within what the clocks may have parted";
+  EXPECT_FALSE(has_run(30 * kMillisecond));
+}
+
+TEST_F(SwitchClockTest, ATaskCountsAsLongGoneWhereTheClocksWereNotComparedOrLongAgo) {
+  const host_notes notes{.run_delay = 0, .last_arrival = 100 * kMillisecond - 10'000, .last_queued = 0};
+  EXPECT_FALSE(host_has_run_within(notes, kMillisecond, 100 * kMillisecond + ahead_));
+  Error(99 * kMillisecond, 0);
+  EXPECT_TRUE(host_has_run_within(notes, kMillisecond, 100 * kMillisecond + ahead_));
+  EXPECT_FALSE(host_has_run_within({}, kMillisecond, 100 * kMillisecond + ahead_)) << "the scheduler takes no notes";
+  const host_notes later{.run_delay = 0, .last_arrival = 3'000 * kMillisecond - 10'000, .last_queued = 0};
+  EXPECT_FALSE(host_has_run_within(later, kMillisecond, 3'000 * kMillisecond + ahead_));
+}
+
+TEST_F(SwitchClockTest, TimeInQueuesHasThePresentOne) {
+  EXPECT_EQ(host_time_in_queues({.run_delay = 700, .last_arrival = 0, .last_queued = 0}, 9'000), 700U);
+  EXPECT_EQ(host_time_in_queues({.run_delay = 700, .last_arrival = 0, .last_queued = 8'900}, 9'000), 800U);
+  EXPECT_EQ(host_time_in_queues({.run_delay = 700, .last_arrival = 0, .last_queued = 8'900}, 0), 700U);
+}
+
 }  // namespace
 }  // namespace clrsampler

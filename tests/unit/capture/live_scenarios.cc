@@ -1163,6 +1163,8 @@ const std::vector<Scenario>& LiveScenarios() {
       {"ZombiesWaitForNothing", ZombiesWaitForNothing},
       {"AThreadThatWasNeverSwitchedHasRun", AThreadThatWasNeverSwitchedHasRun},
       {"ALookIsOfOneMoment", ALookIsOfOneMoment},
+      {"AThreadThatIsWokenSoonWaitsForItsCpu", AThreadThatIsWokenSoonWaitsForItsCpu},
+      {"ShortWaitsAreSummedUp", ShortWaitsAreSummedUp},
       {"WaitsOutsideOfTheNamespaceAreNoProcess", WaitsOutsideOfTheNamespaceAreNoProcess},
       {"AThreadWithAnothersNumberBeginsAnew", AThreadWithAnothersNumberBeginsAnew},
       {"ThreadsBeyondTheTableBeginAnew", ThreadsBeyondTheTableBeginAnew},

@@ -51,6 +51,9 @@ absl::Status StacksOfWaitsWakeTheReader(ScenarioSetting& setting);
 absl::Status ZombiesWaitForNothing(ScenarioSetting& setting);
 absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting);
 absl::Status ALookIsOfOneMoment(ScenarioSetting& setting);
+// wait_queue_scenarios.cc
+absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting);
+absl::Status ShortWaitsAreSummedUp(ScenarioSetting& setting);
 // wait_namespace_scenarios.cc
 absl::Status WaitsOutsideOfTheNamespaceAreNoProcess(ScenarioSetting& setting);
 // wait_table_scenarios.cc

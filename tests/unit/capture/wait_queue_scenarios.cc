@@ -1,0 +1,257 @@
+// Uses of the scheduler's own notes: threads that are woken soon and get a CPU late, and many short waits.
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "capture/feature_report.h"
+#include "capture/sampler.h"
+#include "clrsampler/wire.h"
+#include "os/clock.h"
+#include "status/status.h"
+#include "unit/capture/live_scenarios.h"
+#include "unit/capture/wait_records.h"
+
+namespace clrsampler::test_support {
+namespace {
+
+constexpr int kHeldRounds = 10;
+constexpr uint64_t kHeldNs = 20'000'000, kHeldAtTheEndNs = 200'000'000;
+
+uint64_t NowNs() { return SystemClock().Now().ns; }
+
+void SpinFor(uint64_t ns) {
+  for (const uint64_t end = NowNs() + ns; NowNs() < end;) {
+    // It keeps its CPU.
+  }
+}
+
+void SendByte(int to) {
+  if (write(to, "", 1) != 1) abort();
+}
+
+bool ReceiveByte(int from) {
+  char byte;
+  return read(from, &byte, 1) == 1;
+}
+
+void StayOnTheLastCpu(bool stay) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  const long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+  for (long cpu = 0; cpu <= last; ++cpu) {
+    if ((cpu == last) == stay) CPU_SET(cpu, &cpus);
+  }
+  sched_setaffinity(0, sizeof cpus, &cpus);
+}
+
+// Two threads on the last CPU: one waits for bytes, and one that comes first holds the CPU when it is told to. The
+// thread that makes them leaves them the last CPU, until the destructor.
+class HeldCpu {
+ public:
+  HeldCpu() {
+    if (pipe(turn_) != 0 || pipe(hold_) != 0) abort();
+    sched_getaffinity(0, sizeof before_, &before_);
+    StayOnTheLastCpu(false);
+    waiting_ = std::thread([this] {
+      StayOnTheLastCpu(true);
+      waiter_ = OwnTid();
+      while (ReceiveByte(turn_[0])) {
+        // It waits again.
+      }
+    });
+    holding_ = std::thread([this] { Hold(); });
+    while (waiter_ == 0 || !ready_) usleep(1000);
+  }
+  HeldCpu(const HeldCpu&) = delete;
+  HeldCpu& operator=(const HeldCpu&) = delete;
+  ~HeldCpu() {
+    close(turn_[1]);
+    close(hold_[1]);
+    waiting_.join();
+    holding_.join();
+    close(turn_[0]);
+    close(hold_[0]);
+    sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+  uint32_t waiter() const { return waiter_; }
+  uint64_t released_ns() const { return released_ns_; }
+
+  // The waiter runs and waits again, the CPU is held, and then the waiter is woken. Returns when that was.
+  uint64_t WakeBehindTheHolder(uint64_t held_ns) {
+    held_ns_ = held_ns;
+    released_ns_ = 0;
+    SendByte(turn_[1]);
+    SpinFor(150'000);
+    SendByte(hold_[1]);
+    while (!holds_) {
+      // The holder's first instruction is awaited.
+    }
+    const uint64_t woken_ns = NowNs();
+    SendByte(turn_[1]);
+    return woken_ns;
+  }
+  void AwaitRelease() const {
+    while (released_ns_ == 0) usleep(1000);
+  }
+
+ private:
+  void Hold() {
+    StayOnTheLastCpu(true);
+    const sched_param first{.sched_priority = 1};
+    sched_setscheduler(0, SCHED_FIFO, &first);
+    ready_ = true;
+    while (ReceiveByte(hold_[0])) {
+      holds_ = true;
+      SpinFor(held_ns_);
+      holds_ = false;
+      released_ns_ = NowNs();
+    }
+  }
+
+  int turn_[2], hold_[2];
+  cpu_set_t before_;
+  std::atomic<uint32_t> waiter_{0};
+  std::atomic<bool> ready_{false}, holds_{false};
+  std::atomic<uint64_t> held_ns_{0}, released_ns_{0};
+  std::thread waiting_, holding_;
+};
+
+struct Round {
+  uint64_t woken_ns, released_ns;
+};
+
+// The calling thread's times, as the kernel counts them.
+struct OwnTimes {
+  uint64_t cpu_ns = 0, switches = 0;
+};
+OwnTimes TimesOfThisThread() {
+  timespec cpu{};
+  rusage usage{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+  getrusage(RUSAGE_THREAD, &usage);
+  return {.cpu_ns = static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec),
+          .switches = static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw)};
+}
+
+uint64_t Distance(uint64_t one, uint64_t other) { return one > other ? one - other : other - one; }
+
+absl::Status RoundsWereTold(const std::vector<Round>& rounds, const std::vector<wire_wait>& waits,
+                            ScenarioSetting& setting) {
+  int soon_woken = 0;
+  for (const Round& round : rounds) {
+    const uint64_t queued_ns = round.released_ns - round.woken_ns;
+    const wire_wait* told = nullptr;
+    for (const wire_wait& wait : waits) {
+      if ((wait.flags & WIRE_WAIT_OPEN) == 0 && Distance(wait.header.time_ns, round.released_ns) < 2'000'000)
+        told = &wait;
+    }
+    if (told == nullptr) return absl::InternalError("a time in the queue of the CPU was not told");
+    if (Distance(told->runnable_ns, queued_ns) > 1'000'000) {
+      return absl::InternalError(absl::StrCat(told->runnable_ns, " ns in the queue, and they were ", queued_ns));
+    }
+    if (told->runnable_weight == 0) return absl::InternalError("the time in the queue has no weight");
+    if (told->blocked_weight != 0) continue;
+    ++soon_woken;
+    if (told->blocked_ns >= 1'000'000) return absl::InternalError(absl::StrCat(told->blocked_ns, " ns are not told"));
+  }
+  setting.notes += absl::StrCat(" ", soon_woken, " of ", rounds.size(), " were woken within a millisecond");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+    setting.notes += " (not on one CPU)";
+    return absl::OkStatus();
+  }
+  auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  HeldCpu cpu;
+  RETURN_IF_ERROR((*sampler)->Start());
+  std::vector<Round> rounds;
+  for (int i = 0; i < kHeldRounds; ++i) {
+    usleep(5'000);
+    const uint64_t woken_ns = cpu.WakeBehindTheHolder(kHeldNs);
+    cpu.AwaitRelease();
+    rounds.push_back({.woken_ns = woken_ns, .released_ns = cpu.released_ns()});
+  }
+  usleep(5'000);
+  const uint64_t woken_ns = cpu.WakeBehindTheHolder(kHeldAtTheEndNs);
+  usleep(50'000);
+  (*sampler)->StopSampling();
+  const bool held = cpu.released_ns() == 0;
+  const WaitRecords records = DrainWaitRecords(**sampler);
+  const auto waits = records.by_thread.find(cpu.waiter());
+  if (waits == records.by_thread.end()) return absl::InternalError("nothing of the thread that waits");
+  RETURN_IF_ERROR(RoundsWereTold(rounds, waits->second, setting));
+  const wire_wait* open = records.OpenOf(cpu.waiter());
+  if (open == nullptr) return absl::InternalError("the thread was not looked at");
+  if (!held) {
+    setting.notes += ", the look came late";
+    return absl::OkStatus();
+  }
+  const uint64_t queued_ns = open->header.time_ns - woken_ns;
+  if (Distance(open->runnable_ns, queued_ns) > 2'000'000 || open->runnable_weight == 0) {
+    return absl::InternalError(
+        absl::StrCat(open->runnable_ns, " ns in the queue at the end, and they were ", queued_ns));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShortWaitsAreSummedUp(ScenarioSetting& setting) {
+  constexpr int kWaits = 1000;
+  auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  RETURN_IF_ERROR((*sampler)->Start());
+  std::atomic<uint32_t> tid{0};
+  OwnTimes own;
+  std::thread([&] {
+    tid = OwnTid();
+    for (int i = 0; i < kWaits; ++i) {
+      usleep(100);
+      SpinFor(50'000);
+    }
+    own = TimesOfThisThread();
+  }).join();
+  usleep(100'000);
+  (*sampler)->StopSampling();
+  const wire_counters counters = (*sampler)->counters();
+  const WaitRecords records = DrainWaitRecords(**sampler);
+  const auto waits = records.by_thread.find(tid);
+  if (waits == records.by_thread.end()) return absl::InternalError("nothing of the thread");
+  const wire_wait& last = waits->second.back();
+  const auto fail = [](const auto&... parts) { return absl::InternalError(absl::StrCat(parts...)); };
+  if ((last.flags & WIRE_WAIT_THREAD_ENDED) == 0) return fail("the thread's end was not told");
+  setting.notes += absl::StrCat(" ", last.total_waits, " waits, ", last.total_blocked_ns / 1'000'000, " ms blocked, ",
+                                last.total_runnable_ns / 1'000'000, " in queues, ", last.total_cpu_ns / 1'000'000,
+                                " on a CPU; ", own.switches, " switches, ", own.cpu_ns / 1'000'000, " ms on a CPU");
+  // The first wait is that for its first CPU, and it leaves its last one without a wait.
+  if (Distance(last.total_waits, own.switches) > 3)
+    return fail(last.total_waits, " waits, ", own.switches, " switches");
+  const uint64_t life = last.header.time_ns - last.seen_ns;
+  const uint64_t sum = last.total_cpu_ns + last.total_blocked_ns + last.total_runnable_ns;
+  if (sum > life || sum < life - life / 1000) return fail("times of ", sum, " ns in a life of ", life);
+  if (last.total_blocked_ns < uint64_t{kWaits} * 100'000)
+    return fail(last.total_blocked_ns, " ns in ", kWaits, " waits");
+  // Interrupts and what a hypervisor takes count as no thread's CPU time.
+  if (last.total_cpu_ns < own.cpu_ns - own.cpu_ns / 50)
+    return fail(last.total_cpu_ns, " ns on a CPU, and ", own.cpu_ns);
+  if (counters.waits != counters.wait_short + counters.wait_passed_over + counters.wait_kept) {
+    return fail("the counters do not add up: ", counters.waits, " waits");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace clrsampler::test_support
