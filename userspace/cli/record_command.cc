@@ -80,6 +80,7 @@ void SayStart(const RecordConfig& config, const RecordOptions& options) {
       options.view == RecordView::kAllocations  ? absl::StrCat("counting the allocations of ", what)
       : options.view == RecordView::kExceptions ? absl::StrCat("counting the exceptions of ", what)
       : options.view == RecordView::kOffCpu     ? absl::StrCat("following the waits of ", what)
+      : options.view == RecordView::kJit        ? absl::StrCat("following the compilations of ", what)
                                                 : absl::StrCat("sampling ", what, " at ", options.frequency_hz, " Hz");
   std::fprintf(stderr, "%s; %s\n", begun.c_str(),
                options.duration_ns.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");

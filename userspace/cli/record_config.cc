@@ -126,7 +126,6 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   RETURN_IF_ERROR(SetSymbols(config, options));
   RETURN_IF_ERROR(SetUnwinding(config, options));
   ASSIGN_OR_RETURN(options.cri_socket, ParseCriSocket(config.cri_socket));
-  options.frequency_hz = config.frequency_hz;
   options.view = ViewOf(config);
   RETURN_IF_ERROR(CheckWaits(config, options.view));
   options.roles = !config.no_hooks;
@@ -134,6 +133,9 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.wakers = config.wakers;
   options.only_blame = options.view == RecordView::kSuspendDelay;
   options.mark_suspension = config.mark_suspension;
+  // Samples that have no part in the result would cost what others do: 0.5 % of the CPUs' time at 99 Hz on a virtual
+  // machine.
+  options.frequency_hz = SamplesKeptFor(options) == SamplesKept::kNone ? 1 : config.frequency_hz;
   if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
   if (config.verbose) {
     options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", PrintableText(line).c_str()); };

@@ -1,15 +1,18 @@
 // Threads that wake each other all the time, with work of a fixed size in between.
 //
-// usage: switches SECONDS PAIRS SPINS
+// usage: switches SECONDS PAIRS SPINS [pinned]
 //
-// Two threads of a pair hand a byte to and fro through pipes, and count to SPINS each time they have it. Prints a line
-// each 50 ms: the time in seconds of CLOCK_MONOTONIC, how often the bytes were handed over so far, and how often CPUs
-// of this machine have switched to another task.
+// Two threads of a pair hand a byte to and fro through pipes, and count to SPINS each time they have it. Each 50 ms, a
+// line tells three numbers so far. The first is the time, in seconds of CLOCK_MONOTONIC. The second is how often bytes
+// were handed over. The third is how often CPUs of this machine have switched to another task.
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +56,14 @@ static long long Switches(void) {
   return switches;
 }
 
+// All threads of a pair on one CPU.
+static bool Pin(pthread_t thread, int pair) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(pair % (int)sysconf(_SC_NPROCESSORS_ONLN), &cpus);
+  return pthread_setaffinity_np(thread, sizeof cpus, &cpus) == 0;
+}
+
 static void Tell(struct end (*sides)[2], int pairs) {
   unsigned long turns = 0;
   for (int i = 0; i < pairs; ++i) {
@@ -64,10 +75,12 @@ static void Tell(struct end (*sides)[2], int pairs) {
 int main(int argc, char** argv) {
   static struct end sides[MAX_PAIRS][2];
   static pthread_t threads[MAX_PAIRS][2];
-  const double seconds = argc == 4 ? atof(argv[1]) : 0;
-  const int pairs = argc == 4 ? atoi(argv[2]) : 0;
+  const bool pinned = argc == 5 && strcmp(argv[4], "pinned") == 0;
+  const bool complete = argc == 4 || pinned;
+  const double seconds = complete ? atof(argv[1]) : 0;
+  const int pairs = complete ? atoi(argv[2]) : 0;
   if (seconds <= 0 || pairs < 1 || pairs > MAX_PAIRS) {
-    fprintf(stderr, "usage: switches SECONDS PAIRS SPINS\n");
+    fprintf(stderr, "usage: switches SECONDS PAIRS SPINS [pinned]\n");
     return 2;
   }
   spins = strtoul(argv[3], NULL, 10);
@@ -78,6 +91,7 @@ int main(int argc, char** argv) {
     sides[i][1] = (struct end){.in = there[0], .out = back[1]};
     for (int side = 0; side < 2; ++side) {
       if (pthread_create(&threads[i][side], NULL, Play, &sides[i][side]) != 0) return 1;
+      if (pinned && !Pin(threads[i][side], i)) return 1;
     }
     if (write(back[1], "", 1) != 1) return 1;
   }

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,6 +44,14 @@ bool ReceiveByte(int from) {
   return read(from, &byte, 1) == 1;
 }
 
+// Whether the thread of this process waits.
+bool Sleeps(uint32_t tid) {
+  std::string stat;
+  std::getline(std::ifstream(absl::StrCat("/proc/self/task/", tid, "/stat")), stat);
+  const size_t name_end = stat.rfind(')');
+  return name_end + 2 < stat.size() && stat[name_end + 2] == 'S';
+}
+
 void StayOnTheLastCpu(bool stay) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -63,9 +73,7 @@ class HeldCpu {
     waiting_ = std::thread([this] {
       StayOnTheLastCpu(true);
       waiter_ = OwnTid();
-      while (ReceiveByte(turn_[0])) {
-        // It waits again.
-      }
+      while (ReceiveByte(turn_[0])) ++received_;
     });
     holding_ = std::thread([this] { Hold(); });
     while (waiter_ == 0 || !ready_) usleep(1000);
@@ -89,8 +97,11 @@ class HeldCpu {
   uint64_t WakeBehindTheHolder(uint64_t held_ns) {
     held_ns_ = held_ns;
     released_ns_ = 0;
+    const uint64_t before = received_;
     SendByte(turn_[1]);
-    SpinFor(150'000);
+    while (received_ == before || !Sleeps(waiter_)) {
+      // It is to have run, and to wait again.
+    }
     SendByte(hold_[1]);
     while (!holds_) {
       // The holder's first instruction is awaited.
@@ -121,7 +132,7 @@ class HeldCpu {
   cpu_set_t before_;
   std::atomic<uint32_t> waiter_{0};
   std::atomic<bool> ready_{false}, holds_{false};
-  std::atomic<uint64_t> held_ns_{0}, released_ns_{0};
+  std::atomic<uint64_t> held_ns_{0}, released_ns_{0}, received_{0};
   std::thread waiting_, holding_;
 };
 

@@ -29,6 +29,19 @@ TEST(RecordConfigTest, OptionsOfWaitsNeedWaits) {
   EXPECT_TRUE(ToOptions(config).ok());
 }
 
+TEST(RecordConfigTest, EventsNeedNoSamples) {
+  RecordConfig config;
+  config.frequency_hz = 499;
+  for (const auto& [event, hz] :
+       {std::pair("cpu", 499U), std::pair("wall", 499U), std::pair("off-cpu", 1U), std::pair("alloc", 1U)}) {
+    config.event = event;
+    EXPECT_EQ(ToOptions(config)->frequency_hz, hz) << event;
+  }
+  config.event = "cpu";
+  config.view = "jit";
+  EXPECT_EQ(ToOptions(config)->frequency_hz, 1U);
+}
+
 TEST(RecordConfigTest, TheEventStreamHasNoOptionsOfProbes) {
   const std::pair<const char*, std::function<void(RecordConfig&)>> kGiven[] = {
       {"--hook-budget", [](RecordConfig& config) { config.hook_budget = 1; }},
