@@ -81,9 +81,9 @@ class Agent:
         """Until the program waits for its first samples."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.process.poll() is None:
-            # It says that it samples just before it begins, and has begun when it waits.
+            # It says what it does just before it begins, and has begun when it waits.
             with contextlib.suppress(OSError), open(f"/proc/{self.process.pid}/wchan") as f:
-                if "sampling " in self.stderr_so_far() and "poll" in f.read():
+                if re.search("sampling |following |counting ", self.stderr_so_far()) and "poll" in f.read():
                     return
             time.sleep(0.01)
         self.process.kill()
