@@ -25,6 +25,8 @@
 #define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50, .thinning = wait_thinning})
 /* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
 #define LONGEST_SIZE_NS 10000000
+/* The longest wait that is left to be added up, whatever the threshold is. */
+#define LEFT_NS 1000000
 
 const volatile __u8 use_task_storage = 0;
 const volatile __u32 only_tgid = 0;
@@ -276,13 +278,13 @@ static __always_inline void see_off_cpu(struct thread_times *times, struct task_
 
 /*
  * Was the thread that gets a CPU off it for less than the threshold, for sure? Then leaves_cpu adds its wait up, from
- * when the scheduler is about to note that it has got the CPU.
+ * when the scheduler is about to note that it has got the CPU. A look counts such a wait as CPU time until then.
  */
 static __always_inline bool is_left_for_later(struct task_struct *task, struct switch_time at)
 {
-	__u64 ran = last_arrival(task);
+	__u64 ran = last_arrival(task), least = min_wait_ns < LEFT_NS ? min_wait_ns : LEFT_NS;
 
-	return ran && at.scheduler > ran && at.scheduler - ran < min_wait_ns && arrival_is_noted(task);
+	return ran && at.scheduler > ran && at.scheduler - ran < least && arrival_is_noted(task);
 }
 
 /* Adds the wait up that wait_switch has left for later. The thread has been on this CPU since. */
