@@ -75,9 +75,9 @@ static __always_inline void sum_up(struct wire_wait *wait, struct task_struct *t
 	}
 	if (!now_seen.seen_ns) {
 		see(&now_seen, task, now);
+		now_seen.waiting = !on_cpu;
 		now_seen.blocked = !runnable;
 	}
-	now_seen.waiting = !on_cpu; /* what wait_switch leaves to be added up is short */
 	open = passed(now_seen.since_ns, now);
 	blocked = blocked_part(&now_seen, task, open, 0);
 	if (runnable && !now_seen.woken_ns)

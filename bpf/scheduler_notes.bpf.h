@@ -2,8 +2,8 @@
 /*
  * Notes that the scheduler itself takes of each task: when it last got a CPU, and how long it was in a queue.
  *
- * So a short wait costs one look at the thread's own times, when it leaves its CPU the next time. Neither what wakes it
- * nor the switch that brings it looks at them.
+ * So a wake-up that ends a short wait needs no look at the thread's own times, which another CPU has written last. The
+ * switch knows when the thread was woken.
  *
  * Kernels without CONFIG_SCHED_INFO have no notes (distributions' kernels have them), nor do kernels before 5.14 that
  * have it for delay accounting alone. All notes are 0 there.
@@ -18,12 +18,6 @@
 static __always_inline __u64 last_arrival(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->sched_info.last_arrival) ? task->sched_info.last_arrival : 0;
-}
-
-/* Will the scheduler note it when the task, which is off its CPU, gets one? */
-static __always_inline bool arrival_is_noted(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->sched_info.last_queued) && task->sched_info.last_queued;
 }
 
 /* How long the task was in queues up to now, by the clock of the one that it is in; `at` 0: up to its last arrival. */

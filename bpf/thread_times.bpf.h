@@ -29,7 +29,7 @@ struct thread_times {
 	__u64 runnable_ns;
 	__u64 short_ns;
 	__u64 waits;
-	__u32 waiting; /* it is off its CPU, or was until now, shortly */
+	__u32 waiting; /* it is off its CPU */
 	__u32 blocked; /* it has left because there was nothing to do for it */
 	/* The wait at hand, or the last one: */
 	__u32 pending; /* it is told, and was not yet */

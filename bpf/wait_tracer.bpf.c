@@ -25,8 +25,6 @@
 #define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50, .thinning = wait_thinning})
 /* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
 #define LONGEST_SIZE_NS 10000000
-/* The longest wait that is left to be added up, whatever the threshold is. */
-#define LEFT_NS 1000000
 
 const volatile __u8 use_task_storage = 0;
 const volatile __u32 only_tgid = 0;
@@ -276,33 +274,6 @@ static __always_inline void see_off_cpu(struct thread_times *times, struct task_
 	times->blocked = times->seen_ns == waits_began_ns;
 }
 
-/*
- * Was the thread that gets a CPU off it for less than the threshold, for sure? Then leaves_cpu adds its wait up, from
- * when the scheduler is about to note that it has got the CPU. A look counts such a wait as CPU time until then.
- */
-static __always_inline bool is_left_for_later(struct task_struct *task, struct switch_time at)
-{
-	__u64 ran = last_arrival(task), least = min_wait_ns < LEFT_NS ? min_wait_ns : LEFT_NS;
-
-	return ran && at.scheduler > ran && at.scheduler - ran < least && arrival_is_noted(task);
-}
-
-/* Adds the wait up that wait_switch has left for later. The thread has been on this CPU since. */
-static __always_inline void catch_up(struct thread_times *times, struct task_struct *task, struct switch_time at)
-{
-	__u64 ran = last_arrival(task), since = times->since_ns, arrived, off;
-
-	times->waiting = 0;
-	if (!ran || !at.scheduler || ran > at.scheduler)
-		return;
-	arrived = at.ns - (at.scheduler - ran);
-	off = passed(since, arrived);
-	if (!off) /* it was on its CPU when all of this began */
-		return;
-	end_short_wait(times, off, blocked_part(times, task, off, at.scheduler));
-	times->since_ns = arrived;
-}
-
 static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_struct *task, struct switch_time at)
 {
 	struct thread_times *times = times_of(task, true);
@@ -312,9 +283,7 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 	if (!times)
 		return;
 	if (!times->seen_ns)
-		see_off_cpu(times, task, now);
-	if (times->waiting)
-		catch_up(times, task, at);
+		see(times, task, now);
 	times->cpu_ns += passed(times->since_ns, now);
 	times->since_ns = now;
 	times->queues_ns = time_in_queues(task, 0);
@@ -378,7 +347,7 @@ int BPF_PROG(wait_switch, bool preempted, struct task_struct *prev, struct task_
 	at = time_of_switch(prev);
 	if (leaves)
 		leaves_cpu(ctx, preempted, prev, at);
-	if (comes && !is_left_for_later(next, at))
+	if (comes)
 		gets_cpu(ctx, next, at);
 	return 0;
 }

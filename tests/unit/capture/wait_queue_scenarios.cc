@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,7 +26,7 @@ namespace clrsampler::test_support {
 namespace {
 
 constexpr int kHeldRounds = 10;
-constexpr uint64_t kHeldNs = 20'000'000, kHeldAtTheEndNs = 200'000'000;
+constexpr uint64_t kHeldNs = 20'000'000, kHeldAtTheEndNs = 200'000'000, kMomentNs = 300'000;
 
 uint64_t NowNs() { return SystemClock().Now().ns; }
 
@@ -73,7 +74,10 @@ class HeldCpu {
     waiting_ = std::thread([this] {
       StayOnTheLastCpu(true);
       waiter_ = OwnTid();
-      while (ReceiveByte(turn_[0])) ++received_;
+      while (ReceiveByte(turn_[0])) {
+        got_cpu_ns_ = NowNs();
+        ++received_;
+      }
     });
     holding_ = std::thread([this] { Hold(); });
     while (waiter_ == 0 || !ready_) usleep(1000);
@@ -91,27 +95,30 @@ class HeldCpu {
   }
 
   uint32_t waiter() const { return waiter_; }
-  uint64_t released_ns() const { return released_ns_; }
+  uint64_t received() const { return received_; }
 
-  // The waiter runs and waits again, the CPU is held, and then the waiter is woken. Returns when that was.
-  uint64_t WakeBehindTheHolder(uint64_t held_ns) {
+  // The waiter runs and waits again, the CPU is held, and then the waiter is woken. Returns when that was; nullopt:
+  // this thread had no CPU itself in that moment.
+  std::optional<uint64_t> WakeBehindTheHolder(uint64_t held_ns) {
+    const uint64_t before = received_, held_before = times_held_;
     held_ns_ = held_ns;
-    released_ns_ = 0;
-    const uint64_t before = received_;
     SendByte(turn_[1]);
     while (received_ == before || !Sleeps(waiter_)) {
       // It is to have run, and to wait again.
     }
     SendByte(hold_[1]);
-    while (!holds_) {
+    while (times_held_ == held_before) {
       // The holder's first instruction is awaited.
     }
     const uint64_t woken_ns = NowNs();
     SendByte(turn_[1]);
+    if (NowNs() - woken_ns > kMomentNs) return std::nullopt;
     return woken_ns;
   }
-  void AwaitRelease() const {
-    while (released_ns_ == 0) usleep(1000);
+  // When the waiter had its CPU behind WakeBehindTheHolder, which has received `before` bytes in all.
+  uint64_t AwaitCpu(uint64_t before) const {
+    while (received_ < before + 2) usleep(1000);
+    return got_cpu_ns_;
   }
 
  private:
@@ -121,23 +128,21 @@ class HeldCpu {
     sched_setscheduler(0, SCHED_FIFO, &first);
     ready_ = true;
     while (ReceiveByte(hold_[0])) {
-      holds_ = true;
+      ++times_held_;
       SpinFor(held_ns_);
-      holds_ = false;
-      released_ns_ = NowNs();
     }
   }
 
   int turn_[2], hold_[2];
   cpu_set_t before_;
   std::atomic<uint32_t> waiter_{0};
-  std::atomic<bool> ready_{false}, holds_{false};
-  std::atomic<uint64_t> held_ns_{0}, released_ns_{0}, received_{0};
+  std::atomic<bool> ready_{false};
+  std::atomic<uint64_t> held_ns_{0}, times_held_{0}, received_{0}, got_cpu_ns_{0};
   std::thread waiting_, holding_;
 };
 
 struct Round {
-  uint64_t woken_ns, released_ns;
+  uint64_t woken_ns, got_cpu_ns;
 };
 
 // The calling thread's times, as the kernel counts them.
@@ -159,20 +164,22 @@ absl::Status RoundsWereTold(const std::vector<Round>& rounds, const std::vector<
                             ScenarioSetting& setting) {
   int soon_woken = 0;
   for (const Round& round : rounds) {
-    const uint64_t queued_ns = round.released_ns - round.woken_ns;
+    const uint64_t queued_ns = round.got_cpu_ns - round.woken_ns;
+    if (queued_ns < kHeldNs / 2) continue;  // it came when the CPU was free
     const wire_wait* told = nullptr;
     for (const wire_wait& wait : waits) {
-      if ((wait.flags & WIRE_WAIT_OPEN) == 0 && Distance(wait.header.time_ns, round.released_ns) < 2'000'000)
-        told = &wait;
+      const uint64_t ended_ns = wait.header.time_ns;
+      // A wait whose interrupt comes late is told when the thread waits again.
+      if ((wait.flags & WIRE_WAIT_OPEN) != 0 || ended_ns < round.woken_ns || ended_ns > round.got_cpu_ns + 2'000'000)
+        continue;
+      if (told == nullptr || wait.runnable_ns > told->runnable_ns) told = &wait;
     }
-    if (told == nullptr) return absl::InternalError("a time in the queue of the CPU was not told");
+    if (told == nullptr) return absl::InternalError(absl::StrCat(queued_ns, " ns in the queue were not told"));
     if (Distance(told->runnable_ns, queued_ns) > 1'000'000) {
       return absl::InternalError(absl::StrCat(told->runnable_ns, " ns in the queue, and they were ", queued_ns));
     }
     if (told->runnable_weight == 0) return absl::InternalError("the time in the queue has no weight");
-    if (told->blocked_weight != 0) continue;
-    ++soon_woken;
-    if (told->blocked_ns >= 1'000'000) return absl::InternalError(absl::StrCat(told->blocked_ns, " ns are not told"));
+    if (told->blocked_ns < 1'000'000) ++soon_woken;
   }
   setting.notes += absl::StrCat(" ", soon_woken, " of ", rounds.size(), " were woken within a millisecond");
   return absl::OkStatus();
@@ -193,15 +200,18 @@ absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting) {
   std::vector<Round> rounds;
   for (int i = 0; i < kHeldRounds; ++i) {
     usleep(5'000);
-    const uint64_t woken_ns = cpu.WakeBehindTheHolder(kHeldNs);
-    cpu.AwaitRelease();
-    rounds.push_back({.woken_ns = woken_ns, .released_ns = cpu.released_ns()});
+    const uint64_t before = cpu.received();
+    const std::optional<uint64_t> woken_ns = cpu.WakeBehindTheHolder(kHeldNs);
+    const uint64_t got_cpu_ns = cpu.AwaitCpu(before);
+    if (woken_ns) rounds.push_back({.woken_ns = *woken_ns, .got_cpu_ns = got_cpu_ns});
   }
+  if (rounds.size() < kHeldRounds / 2) return absl::InternalError("a machine that is too busy to tell");
   usleep(5'000);
-  const uint64_t woken_ns = cpu.WakeBehindTheHolder(kHeldAtTheEndNs);
+  const uint64_t before = cpu.received();
+  const std::optional<uint64_t> woken_ns = cpu.WakeBehindTheHolder(kHeldAtTheEndNs);
   usleep(50'000);
   (*sampler)->StopSampling();
-  const bool held = cpu.released_ns() == 0;
+  const bool held = woken_ns && cpu.received() == before + 1;
   const WaitRecords records = DrainWaitRecords(**sampler);
   const auto waits = records.by_thread.find(cpu.waiter());
   if (waits == records.by_thread.end()) return absl::InternalError("nothing of the thread that waits");
@@ -212,7 +222,7 @@ absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting) {
     setting.notes += ", the look came late";
     return absl::OkStatus();
   }
-  const uint64_t queued_ns = open->header.time_ns - woken_ns;
+  const uint64_t queued_ns = open->header.time_ns - *woken_ns;
   if (Distance(open->runnable_ns, queued_ns) > 2'000'000 || open->runnable_weight == 0) {
     return absl::InternalError(
         absl::StrCat(open->runnable_ns, " ns in the queue at the end, and they were ", queued_ns));
