@@ -82,6 +82,23 @@ static __always_inline struct switch_time time_of_switch(struct task_struct *tas
 	return time;
 }
 
+/* Does the scheduler's note tell when the task, which leaves its CPU at `at`, has got it? */
+static __always_inline bool has_arrival(struct task_struct *task, struct switch_time at)
+{
+	__u64 arrival = last_arrival(task);
+
+	return arrival && arrival <= at.scheduler;
+}
+
+/* That time. */
+static __always_inline struct switch_time arrival_before(struct task_struct *task, struct switch_time at)
+{
+	struct switch_time arrival = {.scheduler = last_arrival(task)};
+
+	arrival.ns = at.ns - (at.scheduler - arrival.scheduler);
+	return arrival;
+}
+
 /*
  * Has the task got a CPU within the last `limit_ns`? If so, it has waited for less. False where that is not sure: this
  * CPU has not compared the clocks, or so long ago that they may have parted by much.

@@ -274,6 +274,26 @@ static __always_inline void see_off_cpu(struct thread_times *times, struct task_
 	times->blocked = times->seen_ns == waits_began_ns;
 }
 
+/* The wait ends: its time is added up, and it is chosen whether it is told. */
+static __always_inline void arrives(struct thread_times *times, struct task_struct *task, struct switch_time at)
+{
+	__u64 off = passed(times->since_ns, at.ns), blocked = blocked_part(times, task, off, at.scheduler), left;
+
+	times->since_ns = at.ns;
+	if (off < min_wait_ns) {
+		end_short_wait(times, off, blocked);
+		return;
+	}
+	left = end_wait(times, off, blocked);
+	if (left)
+		times->blocked_weight = choose(times, left, at.ns);
+	times->runnable_weight = choose(times, off - blocked, at.ns);
+	times->last_blocked_ns = blocked;
+	times->last_runnable_ns = off - blocked;
+	times->last_woken_ns = times->woken_ns;
+	times->pending = times->blocked_weight || times->runnable_weight;
+}
+
 static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_struct *task, struct switch_time at)
 {
 	struct thread_times *times = times_of(task, true);
@@ -284,6 +304,9 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 		return;
 	if (!times->seen_ns)
 		see(times, task, now);
+	/* No program saw it come: some kernels keep the switches of chosen tasks from all tracers. */
+	if (times->waiting && has_arrival(task, at))
+		arrives(times, task, arrival_before(task, at));
 	times->cpu_ns += passed(times->since_ns, now);
 	times->since_ns = now;
 	times->queues_ns = time_in_queues(task, 0);
@@ -309,31 +332,15 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 static __always_inline void gets_cpu(void *ctx, struct task_struct *task, struct switch_time at)
 {
 	struct thread_times *times = times_of(task, true);
-	__u64 now = at.ns, off, blocked, left;
 	__u32 alarm = 0;
 
 	if (!times)
 		return;
 	if (!times->seen_ns)
-		see_off_cpu(times, task, now);
-	off = passed(times->since_ns, now);
-	blocked = blocked_part(times, task, off, at.scheduler);
-	times->since_ns = now;
-	if (off < min_wait_ns) {
-		end_short_wait(times, off, blocked);
-		return;
-	}
-	left = end_wait(times, off, blocked);
-	if (left)
-		times->blocked_weight = choose(times, left, now);
-	times->runnable_weight = choose(times, off - blocked, now);
-	times->last_blocked_ns = blocked;
-	times->last_runnable_ns = off - blocked;
-	times->last_woken_ns = times->woken_ns;
-	if (!times->blocked_weight && !times->runnable_weight)
-		return;
-	times->pending = 1;
-	bpf_perf_event_output(ctx, &wait_alarms, BPF_F_CURRENT_CPU, &alarm, sizeof(alarm));
+		see_off_cpu(times, task, at.ns);
+	arrives(times, task, at);
+	if (times->pending)
+		bpf_perf_event_output(ctx, &wait_alarms, BPF_F_CURRENT_CPU, &alarm, sizeof(alarm));
 }
 
 SEC("?tp_btf/sched_switch")

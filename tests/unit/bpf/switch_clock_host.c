@@ -42,6 +42,13 @@ bool host_has_run_within(struct host_notes notes, uint64_t limit_ns, uint64_t mo
   return has_run_within(&task, limit_ns, monotonic_ns);
 }
 
+uint64_t host_arrival_before(struct host_notes notes, uint64_t scheduler_ns, uint64_t monotonic_ns) {
+  struct task_struct task = {.sched_info = {.last_arrival = notes.last_arrival}};
+  const struct switch_time at = {.ns = monotonic_ns, .scheduler = scheduler_ns};
+
+  return has_arrival(&task, at) ? arrival_before(&task, at).ns : 0;
+}
+
 uint64_t host_time_in_queues(struct host_notes notes, uint64_t scheduler_ns) {
   struct task_struct task = {.sched_info = {.run_delay = notes.run_delay, .last_queued = notes.last_queued}};
 

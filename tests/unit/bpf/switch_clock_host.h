@@ -19,6 +19,8 @@ struct host_notes {
   uint64_t run_delay, last_arrival, last_queued;
 };
 bool host_has_run_within(struct host_notes notes, uint64_t limit_ns, uint64_t monotonic_ns);
+// When a task that leaves its CPU at `scheduler_ns`, and at `monotonic_ns`, has got it; 0: not known.
+uint64_t host_arrival_before(struct host_notes notes, uint64_t scheduler_ns, uint64_t monotonic_ns);
 uint64_t host_time_in_queues(struct host_notes notes, uint64_t scheduler_ns);
 
 #ifdef __cplusplus

@@ -92,6 +92,13 @@ TEST_F(SwitchClockTest, ATaskCountsAsLongGoneWhereTheClocksWereNotComparedOrLong
   EXPECT_FALSE(host_has_run_within(later, kMillisecond, 3'000 * kMillisecond + ahead_));
 }
 
+TEST_F(SwitchClockTest, ATaskThatLeavesItsCpuHasItSinceTheSchedulersNote) {
+  const host_notes notes{.run_delay = 0, .last_arrival = 8'900, .last_queued = 0};
+  EXPECT_EQ(host_arrival_before(notes, 9'000, kAhead + 9'000), kAhead + 8'900);
+  EXPECT_EQ(host_arrival_before(notes, 0, kAhead + 9'000), 0U) << "the scheduler's time is not known";
+  EXPECT_EQ(host_arrival_before({}, 9'000, kAhead + 9'000), 0U) << "the scheduler takes no notes";
+}
+
 TEST_F(SwitchClockTest, TimeInQueuesHasThePresentOne) {
   EXPECT_EQ(host_time_in_queues({.run_delay = 700, .last_arrival = 0, .last_queued = 0}, 9'000), 700U);
   EXPECT_EQ(host_time_in_queues({.run_delay = 700, .last_arrival = 0, .last_queued = 8'900}, 9'000), 800U);

@@ -162,24 +162,28 @@ uint64_t Distance(uint64_t one, uint64_t other) { return one > other ? one - oth
 
 absl::Status RoundsWereTold(const std::vector<Round>& rounds, const std::vector<wire_wait>& waits,
                             ScenarioSetting& setting) {
-  int soon_woken = 0;
+  // A host that takes the CPU away before the scheduler queues the thread makes the queue shorter: 1 in 500 rounds
+  // beside busy programs. Two of ten are 1 in 5,000 runs.
+  int soon_woken = 0, moved = 0;
   for (const Round& round : rounds) {
     const uint64_t queued_ns = round.got_cpu_ns - round.woken_ns;
     if (queued_ns < kHeldNs / 2) continue;  // it came when the CPU was free
-    const wire_wait* told = nullptr;
+    uint64_t told_ns = 0, blocked_ns = 0;
     for (const wire_wait& wait : waits) {
       const uint64_t ended_ns = wait.header.time_ns;
       // A wait whose interrupt comes late is told when the thread waits again.
       if ((wait.flags & WIRE_WAIT_OPEN) != 0 || ended_ns < round.woken_ns || ended_ns > round.got_cpu_ns + 2'000'000)
         continue;
-      if (told == nullptr || wait.runnable_ns > told->runnable_ns) told = &wait;
+      if (wait.runnable_ns > kHeldNs / 2 && wait.runnable_weight == 0)
+        return absl::InternalError("the time in the queue has no weight");
+      // Another thread may take the CPU once more, before the waiter is out of the kernel.
+      told_ns += wait.runnable_ns;
+      blocked_ns += wait.blocked_ns;
     }
-    if (told == nullptr) return absl::InternalError(absl::StrCat(queued_ns, " ns in the queue were not told"));
-    if (Distance(told->runnable_ns, queued_ns) > 1'000'000) {
-      return absl::InternalError(absl::StrCat(told->runnable_ns, " ns in the queue, and they were ", queued_ns));
+    if (Distance(told_ns, queued_ns) > 1'000'000 && (told_ns < queued_ns / 2 || ++moved > 1)) {
+      return absl::InternalError(absl::StrCat(told_ns, " ns in the queue, and they were ", queued_ns));
     }
-    if (told->runnable_weight == 0) return absl::InternalError("the time in the queue has no weight");
-    if (told->blocked_ns < 1'000'000) ++soon_woken;
+    if (blocked_ns < 1'000'000) ++soon_woken;
   }
   setting.notes += absl::StrCat(" ", soon_woken, " of ", rounds.size(), " were woken within a millisecond");
   return absl::OkStatus();
