@@ -304,7 +304,7 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 		return;
 	if (!times->seen_ns)
 		see(times, task, now);
-	/* No program saw it come: some kernels keep the switches of chosen tasks from all tracers. */
+	/* Its arrival was not seen: some kernels call no tracer while chosen tasks are current. */
 	if (times->waiting && has_arrival(task, at))
 		arrives(times, task, arrival_before(task, at));
 	times->cpu_ns += passed(times->since_ns, now);
