@@ -115,7 +115,6 @@ void DeclareAllocsOptions(CLI::App& app, AllocsConfig& config) {
 absl::Status RunAllocs(const AllocsConfig& config) {
   if (config.source == "eventpipe") return RunByStream(config);
   ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config.watch));
-  options.frequency_hz = 1;  // samples have no part in this
   options.view = RecordView::kAllocations;
   options.probe_cost_share = config.hook_budget / 100;
   LineOutput output(STDOUT_FILENO);

@@ -94,7 +94,6 @@ void DeclareExceptionsOptions(CLI::App& app, ExceptionsConfig& config) {
 
 absl::Status RunExceptions(const ExceptionsConfig& config) {
   ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config.watch));
-  options.frequency_hz = 1;  // samples have no part in this
   options.view = RecordView::kExceptions;
   options.probe_cost_share = config.hook_budget / 100;
   LineOutput output(STDOUT_FILENO);

@@ -46,7 +46,6 @@ void DeclareJitOptions(CLI::App& app, WatchConfig& config) {
 
 absl::Status RunJit(const WatchConfig& config) {
   ASSIGN_OR_RETURN(RecordOptions options, WatchOptions(config));
-  options.frequency_hz = 1;  // samples have no part in this
   options.view = RecordView::kJit;
   JitSummary summary;
   LineOutput output(STDOUT_FILENO);

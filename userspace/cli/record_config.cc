@@ -133,8 +133,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.wakers = config.wakers;
   options.only_blame = options.view == RecordView::kSuspendDelay;
   options.mark_suspension = config.mark_suspension;
-  // Samples that have no part in the result would cost the target 7 µs each.
-  options.frequency_hz = SamplesKeptFor(options) == SamplesKept::kNone ? 1 : config.frequency_hz;
+  options.frequency_hz = config.frequency_hz;
   if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
   if (config.verbose) {
     options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", PrintableText(line).c_str()); };

@@ -65,7 +65,6 @@ RecordOptions OptionsOf(const ReportRecordingOptions& asked, ReportPart part) {
   options.duration_ns = asked.duration_ns;
   options.keep_samples = true;
   options.lines.wanted = asked.lines;
-  options.frequency_hz = 1;  // samples have no part in events
   switch (part) {
     case ReportPart::kCpu:
       options.frequency_hz = kCpuFrequencyHz;

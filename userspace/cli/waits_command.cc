@@ -72,7 +72,6 @@ absl::StatusOr<RecordOptions> OptionsOf(const WaitsConfig& config, RecordView vi
   ASSIGN_OR_RETURN(const uint64_t min_wait, ParseOffsetNs("--min-wait", config.min_wait));
   options->view = view;
   options->min_wait_ns = min_wait;
-  if (view == RecordView::kOffCpu) options->frequency_hz = 1;  // samples have no part in this
   return options;
 }
 

@@ -49,7 +49,9 @@ uint32_t WaitThinning() { return std::max(std::thread::hardware_concurrency() * 
 
 }  // namespace
 
-uint64_t RecordOptions::period_ns() const { return SamplingPeriodNs(frequency_hz); }
+uint32_t RecordOptions::sampling_hz() const { return SamplesKeptFor(*this) == SamplesKept::kNone ? 1 : frequency_hz; }
+
+uint64_t RecordOptions::period_ns() const { return SamplingPeriodNs(sampling_hz()); }
 
 bool IsWholeHost(const RecordOptions& options) { return options.pids.empty() && options.command.empty(); }
 
@@ -104,7 +106,7 @@ SamplerOptions SamplerOptionsFor(const RecordOptions& options) {
   const RuntimeEvents events = EventsFor(options);
   const bool in_windows = options.windows.has_value();
   SamplerOptions sampler;
-  sampler.frequency_hz = static_cast<int>(options.frequency_hz);
+  sampler.frequency_hz = static_cast<int>(options.sampling_hz());
   sampler.ring_bytes = options.ring_bytes;
   sampler.gap_words = options.gap_words;
   sampler.max_frames = options.max_frames;

@@ -50,7 +50,7 @@ struct RecordOptions {
   std::vector<uint32_t> pids;        // empty and no command: the whole host
   std::vector<std::string> command;  // started by us; its children are followed
   std::optional<uint64_t> duration_ns;
-  uint32_t frequency_hz = 99;   // samples a second and CPU
+  uint32_t frequency_hz = 99;   // samples a second and CPU, where the result is made of samples: see sampling_hz
   uint64_t ring_bytes = 0;      // 0: chosen by the number of CPUs
   uint32_t max_frames = 512;    // of a user stack; at most 1024
   uint32_t gap_words = 1024;    // stack words shipped between two frames; at most 4096
@@ -93,6 +93,8 @@ struct RecordOptions {
   // On which the run is saved, or from which it is played instead of looking at this machine; nullptr: neither.
   Tape* tape = nullptr;
 
+  // Samples a second and CPU that are taken: 1 where the result has no use for them, as each costs its target 7 us.
+  uint32_t sampling_hz() const;
   uint64_t period_ns() const;  // CPU time that a sample stands for
 };
 

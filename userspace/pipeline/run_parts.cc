@@ -23,7 +23,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
       symbol_server(std::move(server)),
       broker(std::move(file_broker)),
       clock(tape),
-      targets(options.pids, options.command, options.frequency_hz, kProcRoot, tape, notices),
+      targets(options.pids, options.command, options.sampling_hz(), kProcRoot, tape, notices),
       images(tape, &clock),
       table(kProcRoot, clock, tape, broker.get()),
       kernel(
@@ -53,7 +53,7 @@ RunParts::RunParts(const RecordOptions& record_options, std::unique_ptr<SymbolSe
                sources, images, symbolizer, clock),
       stack_symbolizer(symbolizer, kernel, frames, /*with_places=*/options.async_stacks),
       threads(PartsOfThreads()),
-      rate(options.frequency_hz, options.windows ? options.windows->limits : RateLimits{}) {
+      rate(options.sampling_hz(), options.windows ? options.windows->limits : RateLimits{}) {
   if (broker != nullptr) broker->ReportTo(&notices);
   if (options.keep_code) KeepCode();
   if (options.async_stacks) {

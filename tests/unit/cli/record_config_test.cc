@@ -35,11 +35,11 @@ TEST(RecordConfigTest, EventsNeedNoSamples) {
   for (const auto& [event, hz] :
        {std::pair("cpu", 499U), std::pair("wall", 499U), std::pair("off-cpu", 1U), std::pair("alloc", 1U)}) {
     config.event = event;
-    EXPECT_EQ(ToOptions(config)->frequency_hz, hz) << event;
+    EXPECT_EQ(ToOptions(config)->sampling_hz(), hz) << event;
   }
   config.event = "cpu";
   config.view = "jit";
-  EXPECT_EQ(ToOptions(config)->frequency_hz, 1U);
+  EXPECT_EQ(ToOptions(config)->sampling_hz(), 1U);
 }
 
 TEST(RecordConfigTest, TheEventStreamHasNoOptionsOfProbes) {
