@@ -32,13 +32,6 @@ std::optional<int64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-uint64_t OwnCapabilities() {
-  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  __user_cap_data_struct data[2] = {};
-  if (syscall(SYS_capget, &header, data) != 0) return 0;
-  return uint64_t{data[1].effective} << 32 | data[0].effective;
-}
-
 uint64_t AvailableBytes(const std::string& proc_root) {
   const auto text = ReadWholeFile(proc_root + "/meminfo", kMaxTextBytes);
   if (!text.ok()) return 0;
@@ -67,6 +60,13 @@ std::vector<uint32_t> OtherAgents(const std::string& proc_root) {
 }
 
 }  // namespace
+
+uint64_t OwnCapabilities() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data) != 0) return 0;
+  return uint64_t{data[1].effective} << 32 | data[0].effective;
+}
 
 HostFacts ReadHostFacts(const std::string& proc_root, const std::string& sys_root) {
   HostFacts facts;

@@ -17,7 +17,7 @@ struct HostFacts {
   std::string kernel;        // "6.1.0-18-amd64"
   std::string architecture;  // "x86_64"
   bool root = false;
-  uint64_t capabilities = 0;  // our effective ones, a bit each (linux/capability.h)
+  uint64_t capabilities = 0;  // OwnCapabilities
   FeatureReport features;
   absl::Status return_probes;  // whether they are harmless (capture/return_probes.h)
   // nullopt: no such setting, or not readable.
@@ -35,6 +35,9 @@ struct HostFacts {
   bool own_pid_namespace = false;
   std::vector<uint32_t> other_agents;  // processes that run this program, without ourselves
 };
+
+// The effective ones of this thread, a bit each (linux/capability.h); 0: not known.
+uint64_t OwnCapabilities();
 
 // The roots are "/proc" and "/sys" outside tests. Features and privileges are always those of this process and kernel.
 HostFacts ReadHostFacts(const std::string& proc_root, const std::string& sys_root);

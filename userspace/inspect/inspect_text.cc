@@ -146,7 +146,7 @@ std::string ProcessTableText(const ProcessList& list) {
   absl::StrAppend(&text, list.dotnet.size(), list.dotnet.size() == 1 ? " .NET process, " : " .NET processes, ",
                   list.others, list.others == 1 ? " other" : " others");
   if (list.unreadable != 0)
-    absl::StrAppend(&text, ", ", list.unreadable, " that can't be read (run as root to see them)");
+    absl::StrAppend(&text, ", ", list.unreadable, " that can't be read (", list.how_to_read, ")");
   return text + "\n";
 }
 

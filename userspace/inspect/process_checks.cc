@@ -321,7 +321,7 @@ Findings CheckProcess(const ProcessFacts& facts) {
     AddFinding(findings, FindingLevel::kFail, "readable",
                absl::StrCat(facts.threads.runtime_threads ? "a .NET process" : "a process",
                             " that can't be looked at: ", facts.readable.message()),
-               "run as root, or with cap_sys_ptrace");
+               HintOf(facts.readable));
     return findings;
   }
   if (!facts.runtime.has_value()) {

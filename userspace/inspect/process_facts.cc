@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -144,6 +145,12 @@ bool HasSymbols(const Process& process, const Mapping& mapping, ImageFiles& imag
 }
 
 }  // namespace
+
+absl::string_view HowToRead(uint64_t capabilities) {
+  const bool may_read_all = (capabilities >> CAP_SYS_PTRACE & 1) != 0;
+  return may_read_all ? "the kernel or a security module closes it to root as well"
+                      : "run as root, or with cap_sys_ptrace";
+}
 
 absl::string_view GcFlavourText(GcFlavour flavour) {
   if (flavour == GcFlavour::kServer) return "server";

@@ -85,7 +85,7 @@ struct ProcessFacts {
   uint32_t tracer_pid = 0;  // a debugger; 0: none
   std::string comm;
   std::string executable;
-  absl::Status readable;  // why its mappings can't be read
+  absl::Status readable;  // why its mappings can't be read, and what helps
   ThreadFacts threads;
   std::optional<DotNetRuntime> runtime;
   GcFlavour gc = GcFlavour::kUnknown;
@@ -107,6 +107,9 @@ struct ProcessFacts {
 
   bool is_dotnet() const { return runtime.has_value() || (!readable.ok() && threads.runtime_threads); }
 };
+
+// Tells the user of an agent with these capabilities how to read a process that is closed to it.
+absl::string_view HowToRead(uint64_t capabilities);
 
 ThreadFacts ReadThreads(const std::string& proc_root, uint32_t pid);
 

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "formats/proc/stat_text.h"
+#include "inspect/host_facts.h"
 #include "os/file_io.h"
 #include "status/status.h"
 
@@ -22,8 +23,8 @@ bool ProcessInspector::Read(uint32_t pid, bool thoroughly, ProcessFacts& facts) 
   // The kernel refuses to open it. The text itself is read by the process table.
   const absl::StatusOr<UniqueFd> maps = OpenForReading(directory + "/maps");
   if (absl::IsNotFound(maps.status())) return false;
-  facts.readable = maps.status();
   if (!maps.ok()) {
+    facts.readable = WithHint(maps.status(), HowToRead(OwnCapabilities()));
     const auto text = ReadWholeFile(directory + "/stat", 4096);
     const auto stat = text.ok() ? ParseStat(*text) : text.status();
     if (stat.ok()) facts.comm = stat->comm;
@@ -69,8 +70,11 @@ absl::StatusOr<ProcessList> ProcessInspector::All() {
     if (!Read(pid, /*thoroughly=*/false, facts)) continue;
     if (facts.is_dotnet()) {
       list.dotnet.push_back(std::move(facts));
+    } else if (facts.readable.ok()) {
+      ++list.others;
     } else {
-      ++(facts.readable.ok() ? list.others : list.unreadable);
+      ++list.unreadable;
+      list.how_to_read = HintOf(facts.readable);
     }
   }
   return list;

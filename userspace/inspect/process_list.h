@@ -22,6 +22,7 @@ struct ProcessList {
   std::vector<ProcessFacts> dotnet;  // by pid; those that can't be read but have the runtime's threads too
   uint64_t others = 0;               // processes without .NET; kernel threads are not counted
   uint64_t unreadable = 0;           // closed to us, and nothing about them looks like .NET
+  std::string how_to_read;           // what helps, where there are such
 };
 
 // One look around: make one, ask, throw it away.

@@ -36,6 +36,10 @@ TEST(InspectTextTest, ATableHasAlignedColumnsAndCountsTheRest) {
   EXPECT_THAT(lines[2], testing::EndsWith("poor (/proc/12/maps: Permission denied)"));
   EXPECT_EQ(lines[3], "2 .NET processes, 5 others");
   EXPECT_EQ(ProcessTableText({}), "0 .NET processes, 0 others\n");
+  ProcessList closed;
+  closed.unreadable = 2;
+  closed.how_to_read = "run as root";
+  EXPECT_EQ(ProcessTableText(closed), "0 .NET processes, 0 others, 2 that can't be read (run as root)\n");
 }
 
 TEST(InspectTextTest, AnEmulatedProgramSaysThatItIsOne) {

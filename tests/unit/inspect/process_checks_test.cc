@@ -188,8 +188,9 @@ TEST(ProcessChecksTest, WithoutARuntimeThereIsOneLineAndNoFailure) {
   facts.pid = 1;
   EXPECT_EQ(CheckProcess(facts).size(), 1u);
   EXPECT_FALSE(AnyFails(CheckProcess(facts)));
-  facts.readable = absl::PermissionDeniedError("no");
+  facts.readable = WithHint(absl::PermissionDeniedError("no"), "ask");
   EXPECT_TRUE(AnyFails(CheckProcess(facts)));
+  EXPECT_EQ(CheckProcess(facts)[0].fix, "ask");
 }
 
 TEST(ProcessChecksTest, ImagesWithoutUnwindDataAreListed) {

@@ -1,6 +1,7 @@
 #include "inspect/process_list.h"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -18,6 +19,7 @@
 #include "formats/byte_reader.h"
 #include "formats/elf/elf_image.h"
 #include "os/file_io.h"
+#include "status/status.h"
 #include "test_paths.h"
 
 namespace clrsampler {
@@ -175,6 +177,14 @@ TEST_F(ProcessListTest, AProcessThatCantBeReadIsListedWhenItsThreadsLookLikeDotn
   EXPECT_EQ(list->dotnet[0].pid, 40u);
   EXPECT_FALSE(list->dotnet[0].readable.ok());
   EXPECT_EQ(list->unreadable, 1u);
+  EXPECT_EQ(list->how_to_read, HintOf(list->dotnet[0].readable));
+  EXPECT_FALSE(list->how_to_read.empty());
+}
+
+TEST(HowToReadTest, AnAgentThatMayReadAllIsNotToldToRunAsRoot) {
+  EXPECT_EQ(HowToRead(0), "run as root, or with cap_sys_ptrace");
+  EXPECT_EQ(HowToRead(~uint64_t{0} & ~(uint64_t{1} << CAP_SYS_PTRACE)), HowToRead(0));
+  EXPECT_EQ(HowToRead(uint64_t{1} << CAP_SYS_PTRACE), "the kernel or a security module closes it to root as well");
 }
 
 TEST_F(ProcessListTest, ADirectoryLinkOutOfTheRootIsFollowedInsideItOnly) {
