@@ -3,20 +3,37 @@
 # Most presets compile the sources of a target in batches (CMAKE_UNITY_BUILD, docs/contributing/building.md), so names in anonymous namespaces are
 # unique in a target. Twins that share names, such as those for two machines, have the property SKIP_UNITY_BUILD_INCLUSION.
 
+# Precompiled headers are compiled with these, too.
+set(clrsampler_code_options -fno-omit-frame-pointer -fstack-protector-strong -pthread)
+set(clrsampler_definitions -D_GNU_SOURCE)
+if(CLRSAMPLER_SANITIZE OR CLRSAMPLER_FUZZ)
+  list(APPEND clrsampler_code_options -fsanitize=address,undefined -fno-sanitize-recover=all)
+endif()
+if(CLRSAMPLER_FUZZ)
+  list(APPEND clrsampler_code_options -fsanitize=fuzzer-no-link)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo AND NOT CLRSAMPLER_SANITIZE)
+  list(APPEND clrsampler_definitions -D_FORTIFY_SOURCE=2)
+endif()
+# The tested code is optimised; the optimiser's time on 100 files of assertions is a third of the build's.
+set(clrsampler_test_options -O0 -g1 -U_FORTIFY_SOURCE)
+
 add_library(clrsampler_options INTERFACE)
 target_include_directories(clrsampler_options INTERFACE ${PROJECT_SOURCE_DIR}/userspace ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(clrsampler_options INTERFACE -Wall -Wextra -Werror -Wshadow -Wvla -Wno-missing-field-initializers
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
-  -fno-omit-frame-pointer -fstack-protector-strong -pthread
+  ${clrsampler_code_options}
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-unused-private-field>
   # GCC takes a source of a batch for a header, where such a member would be wrong. The preset dev compiles without batches.
   $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-subobject-linkage>)
-target_compile_definitions(clrsampler_options INTERFACE _GNU_SOURCE
-  $<$<AND:$<CONFIG:RelWithDebInfo>,$<NOT:$<BOOL:${CLRSAMPLER_SANITIZE}>>>:_FORTIFY_SOURCE=2>)
+target_compile_definitions(clrsampler_options INTERFACE ${clrsampler_definitions})
 if(CLRSAMPLER_SANITIZE OR CLRSAMPLER_FUZZ)
-  target_compile_options(clrsampler_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-    $<$<BOOL:${CLRSAMPLER_FUZZ}>:-fsanitize=fuzzer-no-link>)
   target_link_options(clrsampler_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+clrsampler_precompile(library ${clrsampler_definitions} ${clrsampler_code_options})
+if(NOT CLRSAMPLER_ONLY_FUZZ)
+  clrsampler_precompile(test ${clrsampler_definitions} ${clrsampler_code_options} ${clrsampler_test_options} -DGTEST_HAS_PTHREAD=1)
 endif()
 
 # clrsampler_library(NAME SOURCES ... [DEPS ...]): static library clrsampler_NAME. DEPS are target names.
@@ -24,6 +41,7 @@ function(clrsampler_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(clrsampler_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(clrsampler_${name} PUBLIC clrsampler_options ${ARG_DEPS})
+  clrsampler_use_precompiled(clrsampler_${name} library)
 endfunction()
 
 # clrsampler_test(NAME SOURCES ... [DEPS ...] [LIVE] [COST SECONDS]): a GoogleTest program, one CTest test for each of its cases:
@@ -37,8 +55,8 @@ function(clrsampler_test name)
   add_executable(${name} ${ARG_SOURCES} $<TARGET_OBJECTS:clrsampler_test_main>)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} clrsampler_test_paths GTest::gmock GTest::gtest)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  # The tested code is optimised; the optimiser's time on 100 files of assertions is a third of the build's.
-  target_compile_options(${name} PRIVATE -O0 -g1 -U_FORTIFY_SOURCE)
+  target_compile_options(${name} PRIVATE ${clrsampler_test_options})
+  clrsampler_use_precompiled(${name} test)
   if(NOT ARG_COST)
     set(ARG_COST 0)
   endif()
@@ -69,6 +87,7 @@ function(clrsampler_fuzz name)
   endif()
   cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  clrsampler_use_precompiled(${name} library)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer,address,undefined)
   add_dependencies(fuzz_targets ${name})
   add_test(NAME ${name}_corpus COMMAND ${name} -runs=0 ${ARG_CORPUS})
@@ -82,6 +101,7 @@ function(clrsampler_bench name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
   add_dependencies(benches ${name})
+  clrsampler_use_precompiled(${name} library)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} clrsampler_test_paths benchmark::benchmark_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 endfunction()
