@@ -39,6 +39,7 @@ Hresult InitializeForAttach(void*, void* unknown, const void* data, uint32_t byt
 
 Hresult ProfilerAttachComplete(void*) {
   SendAllILMaps(TheSession());
+  TheSession().EndAttach();
   return kOk;
 }
 

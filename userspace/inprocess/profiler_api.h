@@ -196,11 +196,15 @@ enum MetadataSlot : unsigned { kGetTypeDefProps = 12, kGetMethodProps = 30, kGet
 // COR_PRF_MONITOR and COR_PRF_HIGH_MONITOR: what a runtime takes after an attach from a profiler that only listens,
 // which is COR_PRF_ALLOWABLE_AFTER_ATTACH and COR_PRF_ALLOWABLE_NOTIFICATION_PROFILER.
 inline constexpr uint32_t kAllowedAfterAttachLow = 0x1001027e;
-inline constexpr uint32_t kAllowedAfterAttachHigh = 0xf6;
+inline constexpr uint32_t kAllowedHigh = 0xf6;
 
 // COR_PRF_ENABLE_OBJECT_ALLOCATED: of those that the library is asked for the one that can't be taken back, and with
 // which the runtime unloads no profiler.
 inline constexpr uint32_t kImmutableLow = 0x800000;
+
+// For a library that is loaded at the start of a program: COR_PRF_MONITOR_FUNCTION_UNLOADS and
+// COR_PRF_MONITOR_OBJECT_ALLOCATED as well. None of them changes how code is compiled.
+inline constexpr uint32_t kAllowedAtStartLow = kAllowedAfterAttachLow | kImmutableLow | 0x101;
 
 // Calls a function of an interface. Arguments must have the types of the declaration, to the last bit.
 template <typename... Arguments>

@@ -28,6 +28,7 @@ bool InprocessRingWriter::Open(void* memory, size_t bytes) {
 bool InprocessRingWriter::Reserve(uint32_t bytes, uint64_t& position) {
   uint64_t at = header_->reserved.load(std::memory_order_relaxed);
   for (int tries = 0; tries < kMaxTries; ++tries) {
+    if (at % 8 != 0) return false;  // no writer leaves it so: a word there could go beyond the end
     const uint64_t to_end = capacity_ - (at & (capacity_ - 1));
     const uint64_t padding = bytes > to_end ? to_end : 0;
     const uint64_t used = at - header_->returned.load(std::memory_order_acquire);

@@ -25,8 +25,14 @@ constexpr uint32_t kDetachMs = 300;
 constexpr int kMaxDetachTries = 300;
 constexpr timespec kBetweenTries{0, 100'000'000};
 
-// The socket lies beside the library itself. Anybody who could put another socket there could have put another library
-// there.
+// Who listens: root, or the program's own user. Others would learn what the program does.
+bool IsOfRootOrOurUser(int connection) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         (peer.uid == 0 || peer.uid == geteuid());
+}
+
 int ConnectTo(const char* path, size_t length) {
   sockaddr_un address{};
   if (length == 0 || length >= sizeof address.sun_path) return -1;
@@ -42,7 +48,7 @@ int ConnectTo(const char* path, size_t length) {
   return -1;
 }
 
-// The configuration, and the descriptor beside it; -1: it did not come whole.
+// The configuration, and the one descriptor beside it; -1: it did not come so. No other descriptor stays.
 int ReceiveConfig(int connection, InprocessConfig& config) {
   iovec part{&config, sizeof config};
   alignas(cmsghdr) unsigned char control[CMSG_SPACE(sizeof(int))];
@@ -55,17 +61,17 @@ int ReceiveConfig(int connection, InprocessConfig& config) {
   do {
     got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
-  const cmsghdr* beside = CMSG_FIRSTHDR(&message);
+  const cmsghdr* beside = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (beside == nullptr || beside->cmsg_level != SOL_SOCKET || beside->cmsg_type != SCM_RIGHTS) return -1;
+  // There is room for two, because the size of a control message is a multiple of eight.
+  const size_t count = (beside->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  const bool whole = count == 1 && got == static_cast<ssize_t>(sizeof config) && config.magic == kInprocessMagic;
   int memory = -1;
-  if (got > 0 && beside != nullptr && beside->cmsg_level == SOL_SOCKET && beside->cmsg_type == SCM_RIGHTS &&
-      beside->cmsg_len == CMSG_LEN(sizeof memory)) {
-    std::memcpy(&memory, CMSG_DATA(beside), sizeof memory);
+  for (size_t i = 0; i < count; ++i) {
+    std::memcpy(&memory, CMSG_DATA(beside) + i * sizeof memory, sizeof memory);
+    if (!whole) close(memory);
   }
-  if (memory >= 0 && (got != static_cast<ssize_t>(sizeof config) || config.magic != kInprocessMagic)) {
-    close(memory);
-    memory = -1;
-  }
-  return memory;
+  return whole ? memory : -1;
 }
 
 }  // namespace
@@ -73,14 +79,17 @@ int ReceiveConfig(int connection, InprocessConfig& config) {
 Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_start) {
   if (CallSlot(unknown, kQueryInterface, &kInfoInterface, &info_) != kOk) return kNoInterface;
   socket_ = ConnectTo(path, length);
-  Hresult result = socket_ < 0 ? kFailed : TakeRing();
+  // After an attach the socket lies beside the library itself. Anybody who could put another socket there could have
+  // put another library there.
+  const bool trusted = socket_ >= 0 && (!at_start || IsOfRootOrOurUser(socket_));
+  Hresult result = trusted ? TakeRing() : kFailed;
   if (result == kOk) {
     // Before the thread is there, which mutes the session when the agent has gone.
     kinds_.store(config_.kinds, std::memory_order_relaxed);
-    const uint32_t low = at_start ? config_.events_low : config_.events_low & kAllowedAfterAttachLow;
-    const uint32_t high = at_start ? config_.events_high : config_.events_high & kAllowedAfterAttachHigh;
-    result = CallSlot(info_, kSetEventMask2, low, high);
+    const uint32_t allowed = at_start ? kAllowedAtStartLow : kAllowedAfterAttachLow;
+    result = CallSlot(info_, kSetEventMask2, config_.events_low & allowed, config_.events_high & kAllowedHigh);
   }
+  attaching_.store(!at_start);
   if (Succeeded(result) && !StartThread()) result = kFailed;
   if (!Succeeded(result)) {
     Discard();
@@ -133,8 +142,24 @@ void* Session::Watch(void* session) {
   self->Mute();
   CallSlot(self->info_, kSetEventMask2, self->config_.events_low & kImmutableLow, uint32_t{0});
   // Where this is refused, because the program ends or a flag is immutable, the library stays and is silent.
-  if (!self->Detach()) shutdown(self->socket_, SHUT_RDWR);
+  if (!self->AwaitAttached() || !self->Detach()) self->LetGoOfAgent();
   return nullptr;
+}
+
+bool Session::AwaitAttached() const {
+  for (int waits = 0; attaching_.load(); ++waits) {
+    if (waits == kMaxDetachTries || shut_.load(std::memory_order_relaxed)) return false;
+    nanosleep(&kBetweenTries, nullptr);
+  }
+  return true;
+}
+
+void Session::LetGoOfAgent() {
+  // A callback that is under way may still write, so something has to be there. Its pages were the agent's.
+  mmap(memory_, config_.ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+       0);
+  close(socket_);
+  socket_ = -1;
 }
 
 bool Session::Detach() {
@@ -168,7 +193,11 @@ void Session::Discard() {
   ring_.Close();
   if (memory_ != nullptr) munmap(memory_, config_.ring_bytes);
   memory_ = nullptr;
-  if (socket_ >= 0) close(socket_);
+  if (socket_ >= 0) {
+    // A child that was forked has it, too.
+    shutdown(socket_, SHUT_RDWR);
+    close(socket_);
+  }
   socket_ = -1;
   if (info_ != nullptr) CallSlot(info_, kRelease);
   info_ = nullptr;

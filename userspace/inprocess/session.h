@@ -21,12 +21,16 @@ namespace clrsampler {
 class Session {
  public:
   // `unknown` is what the runtime gives a profiler to ask it by; `path` that of the agent's socket, `length` bytes
-  // without a NUL. On an error nothing is left over. `at_start`: masks are not limited to those after an attach.
+  // without a NUL. On an error nothing is left over. `at_start`: not by an attach. Then masks may have flags that last,
+  // and nobody but root and the program's user may listen at the socket.
   Hresult Begin(void* unknown, const char* path, size_t length, bool at_start);
   // The runtime calls no more: the thread, the memory and the descriptor go.
   void End();
   // Nothing is sent from now on.
   void Mute() { kinds_.store(0, std::memory_order_relaxed); }
+  // The runtime has called back for the last time before others call, too. Until then it does not count its calls: it
+  // would unload the library below one of them.
+  void EndAttach() { attaching_.store(false); }
   // The process ends: the runtime may not be called any more.
   void Shut() {
     Mute();
@@ -48,8 +52,12 @@ class Session {
   bool MapRing(int memory);
   bool StartThread();
   static void* Watch(void* session);
+  // False: the runtime is still attaching this after kMaxDetachTries, or the process ends.
+  bool AwaitAttached() const;
   // Has the runtime unload the library. False: it refuses.
   bool Detach();
+  // Gives the ring's memory and the connection back. The library stays.
+  void LetGoOfAgent();
   void Discard();
 
   void* info_ = nullptr;
@@ -59,6 +67,7 @@ class Session {
   InprocessRingWriter ring_;
   std::atomic<uint64_t> kinds_{0};
   std::atomic<bool> shut_{false};
+  std::atomic<bool> attaching_{false};
   pthread_t thread_{};
   bool has_thread_ = false;
 };

@@ -7,12 +7,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
-#include "os/fd_message.h"
 #include "test_paths.h"
 
 namespace clrsampler {
@@ -27,7 +27,8 @@ Hresult QueryInfo(void* object, const Guid*, void** out) {
   return kOk;
 }
 
-Hresult SetEventMask(void*, uint32_t /*low*/, uint32_t /*high*/) {
+Hresult SetEventMask(void*, uint32_t low, uint32_t /*high*/) {
+  g_host->mask = low;
   ++g_host->masks;
   if (g_host->on_mask != nullptr) g_host->on_mask();
   return kOk;
@@ -38,12 +39,23 @@ Hresult RequestDetach(void*, uint32_t /*milliseconds*/) {
   return g_host->detach_answer;
 }
 
-// The agent's side of one connection.
-UniqueFd AcceptAndHandOver(int listener, const SharedRing& ring, uint64_t kinds) {
+// The agent's side of one connection. The library may have left by then.
+UniqueFd AcceptAndHandOver(int listener, const SharedRing& ring, InprocessConfig config, int descriptors) {
   UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  const InprocessConfig config{kInprocessMagic, ring.memory().size(), kinds, 0, 0};
-  const absl::string_view bytes(reinterpret_cast<const char*>(&config), sizeof config);
-  EXPECT_EQ(SendFdMessage(connection.get(), bytes, ring.file().get(), 0), static_cast<ssize_t>(bytes.size()));
+  iovec part{&config, sizeof config};
+  const std::vector<int> files(static_cast<size_t>(descriptors), ring.file().get());
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(4 * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(files.size() * sizeof(int));
+  cmsghdr* beside = CMSG_FIRSTHDR(&message);
+  beside->cmsg_level = SOL_SOCKET;
+  beside->cmsg_type = SCM_RIGHTS;
+  beside->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(beside), files.data(), files.size() * sizeof(int));
+  sendmsg(connection.get(), &message, MSG_NOSIGNAL);
   return connection;
 }
 
@@ -79,7 +91,20 @@ LibraryHost::~LibraryHost() {
   g_host = nullptr;
 }
 
-Hresult LibraryHost::Attach(uint64_t kinds) {
+Hresult LibraryHost::BeginAttach(uint64_t kinds) {
+  return MeetAgent(kinds, [this](const std::string& path) {
+    return Call(kInitializeForAttach, info_.object(), path.data(), static_cast<uint32_t>(path.size()));
+  });
+}
+
+Hresult LibraryHost::Start(uint64_t kinds) {
+  return MeetAgent(kinds, [this](const std::string& path) {
+    setenv("CLRSAMPLER_LIBRARY_SOCKET", path.c_str(), 1);
+    return Call(kInitialize, info_.object());
+  });
+}
+
+Hresult LibraryHost::MeetAgent(uint64_t kinds, absl::FunctionRef<Hresult(const std::string&)> call) {
   auto ring = SharedRing::Create(1 << 20);
   if (!ring.ok()) return kFailed;
   ring_.emplace(*std::move(ring));
@@ -94,12 +119,14 @@ Hresult LibraryHost::Attach(uint64_t kinds) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(listener.get(), 1) != 0) {
-    return kFailed;
-  }
-  std::thread agent([&] { connection_ = AcceptAndHandOver(listener.get(), *ring_, kinds); });
-  const Hresult result = Call(kInitializeForAttach, info_.object(), path.data(), static_cast<uint32_t>(path.size()));
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return kFailed;
+  // The kernel keeps the user who listens.
+  const uid_t user = geteuid();
+  const bool listens = seteuid(agent_user) == 0 && listen(listener.get(), 1) == 0;
+  if (seteuid(user) != 0 || !listens) return kFailed;
+  const InprocessConfig config{kInprocessMagic, ring_->memory().size(), kinds, wanted_mask, 0};
+  std::thread agent([&] { connection_ = AcceptAndHandOver(listener.get(), *ring_, config, descriptors); });
+  const Hresult result = call(path);
   agent.join();
   std::filesystem::remove_all(folder);
   return result;

@@ -3,6 +3,8 @@
 #ifndef CLRSAMPLER_TESTS_UNIT_INPROCESS_LIBRARY_HOST_H_
 #define CLRSAMPLER_TESTS_UNIT_INPROCESS_LIBRARY_HOST_H_
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "clr/inprocess/shared_ring.h"
 #include "formats/inprocess/ring_reader.h"
 #include "inprocess/profiler_api.h"
@@ -46,8 +49,15 @@ class LibraryHost {
   // `detach_answer`.
   RuntimeTable& info() { return info_; }
 
-  // As a runtime does that was asked to load the library by an agent that wants these kinds.
-  Hresult Attach(uint64_t kinds);
+  // What a runtime does that was asked to load the library by an agent that wants these kinds. The library waits for
+  // the last call of an attach before it asks to be unloaded.
+  Hresult Attach(uint64_t kinds) {
+    const Hresult result = BeginAttach(kinds);
+    return Succeeded(result) ? Call(kProfilerAttachComplete) : result;
+  }
+  Hresult BeginAttach(uint64_t kinds);
+  // The same at the start of a program, by environment variables.
+  Hresult Start(uint64_t kinds);
   template <typename... Arguments>
   Hresult Call(unsigned slot, Arguments... arguments) {
     return CallSlot(profiler_, slot, arguments...);
@@ -60,10 +70,19 @@ class LibraryHost {
 
   std::atomic<Hresult> detach_answer = kOk;
   std::atomic<int> detach_requests = 0;
-  std::atomic<int> masks = 0;   // how often a mask was set
-  void (*on_mask)() = nullptr;  // called with each
+  std::atomic<int> masks = 0;      // how often a mask was set
+  std::atomic<uint32_t> mask = 0;  // the last one
+  void (*on_mask)() = nullptr;     // called with each
+
+  // The agent's side. Set before an attach.
+  uint32_t wanted_mask = 0;
+  uid_t agent_user = geteuid();
+  int descriptors = 1;  // handed over; more than the ring's are of the same file
 
  private:
+  // `call` gets the path at which the agent listens.
+  Hresult MeetAgent(uint64_t kinds, absl::FunctionRef<Hresult(const std::string&)> call);
+
   void* library_ = nullptr;
   void* profiler_ = nullptr;
   RuntimeTable info_;

@@ -1,6 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "library_host.h"
@@ -76,6 +82,62 @@ TEST_F(SessionTest, NobodyIsAskedOnceTheProcessEnds) {
   const int before = host_.detach_requests;
   host_.Call(kProfilerDetachSucceeded);  // waits for the library's thread
   EXPECT_LE(host_.detach_requests, before + 1) << "one call may have been under way";
+}
+
+// Mappings of rings, the test's own one included.
+size_t RingsMapped() {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("clrsampler-ring") != std::string::npos;
+  return count;
+}
+
+TEST_F(SessionTest, ALibraryThatIsNotUnloadedGivesTheRingBack) {
+  host_.detach_answer = kFailed;
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  ASSERT_EQ(RingsMapped(), 2u);
+  host_.CloseAgent();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (RingsMapped() > 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(RingsMapped(), 1u);
+  host_.Call(kThreadCreated, RuntimeId{6});
+  EXPECT_TRUE(host_.Records().empty());
+}
+
+size_t OpenFiles() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+TEST_F(SessionTest, OneDescriptorComesAndNoOtherStays) {
+  const size_t before = OpenFiles();
+  host_.descriptors = 2;
+  EXPECT_NE(host_.Attach(kKinds), kOk);
+  host_.CloseAgent();
+  EXPECT_EQ(OpenFiles(), before + 1) << "the test's own ring";
+  EXPECT_EQ(RingsMapped(), 1u);
+}
+
+TEST_F(SessionTest, NoMaskChangesHowCodeIsCompiled) {
+  host_.wanted_mask = ~uint32_t{0};
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  EXPECT_EQ(host_.mask, kAllowedAfterAttachLow);
+  host_.CloseAgent();
+  host_.Call(kProfilerDetachSucceeded);
+  ASSERT_EQ(host_.Start(kKinds), kOk);
+  EXPECT_EQ(host_.mask, kAllowedAtStartLow);
+  // COR_PRF_MONITOR_ENTERLEAVE, _ENABLE_REJIT, _DISABLE_INLINING, _DISABLE_OPTIMIZATIONS, _USE_PROFILE_IMAGES and
+  // _DISABLE_ALL_NGEN_IMAGES
+  EXPECT_EQ(kAllowedAtStartLow & 0xa0641000, 0u);
+}
+
+TEST_F(SessionTest, AProgramThatStartsTellsNothingToOtherUsers) {
+  if (geteuid() != 0) GTEST_SKIP() << "listens as another user: needs root";
+  host_.agent_user = 65534;
+  EXPECT_NE(host_.Start(kKinds), kOk);
+  EXPECT_EQ(host_.masks, 0);
+  host_.agent_user = 0;
+  EXPECT_EQ(host_.Start(kKinds), kOk);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "os/file_io.h"
 #include "os/without_umask.h"
 #include "status/status.h"
@@ -25,9 +26,12 @@ namespace {
 
 constexpr char kLibraryName[] = "libclrsampler_profiler.so";
 constexpr char kSocketName[] = "agent";
+// More than the library takes: others may connect, too, and are turned away one after the other.
+constexpr int kConnectionsThatWait = 64;
 constexpr const char* kUsualFolders[] = {"/tmp", "/dev/shm", "/var/tmp"};
-// Others read and enter, and change nothing. Everybody may connect to a socket. The peer's identity is checked there.
-constexpr mode_t kFolderMode = 0755, kFileMode = 0644;
+// Others enter and read, but get no list and change nothing. Everybody may connect to a socket. The peer's identity is
+// checked there.
+constexpr mode_t kFolderMode = 0711, kFileMode = 0644;
 
 bool MayBeSaid(absl::string_view path) {
   for (const char c : path) {
@@ -36,20 +40,43 @@ bool MayBeSaid(absl::string_view path) {
   return !path.empty() && path[0] == '/' && path.size() < 64;
 }
 
-absl::Status CheckFolder(const OpenedFile& folder, const TargetFiles& files, absl::string_view path) {
+absl::Status Refused(absl::string_view path, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat(path, " ", why));
+}
+
+// Nobody but root and the target's user can replace what these make there.
+absl::Status CheckRights(const OpenedFile& folder, const TargetFiles& files, absl::string_view path) {
   const struct stat& status = folder.status;
-  const auto refused = [&](absl::string_view why) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " ", why));
-  };
-  if (folder.may_wait) return refused("lies on a file system that may not answer");
-  if (status.st_uid != 0 && files.owner() != status.st_uid) return refused("belongs to another user");
+  if (folder.may_wait) return Refused(path, "lies on a file system that may not answer");
+  if (status.st_uid != 0 && files.owner() != status.st_uid) return Refused(path, "belongs to another user");
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
-    return refused("can be changed by others and has no sticky bit");
+    return Refused(path, "can be changed by others and has no sticky bit");
   }
+  return absl::OkStatus();
+}
+
+// The runtime resolves the path anew, so each folder on the way is judged, and none of them may be a link.
+absl::StatusOr<OpenedFile> OpenFolder(const TargetFiles& files, absl::string_view folder) {
+  ASSIGN_OR_RETURN(OpenedFile opened, files.OpenDirectory("/"));
+  RETURN_IF_ERROR(CheckRights(opened, files, "/"));
+  std::string path;
+  for (const absl::string_view part : absl::StrSplit(folder, '/', absl::SkipEmpty())) {
+    const std::string name(part);
+    absl::StrAppend(&path, "/", name);
+    struct stat status {};
+    if (fstatat(opened.fd.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return ErrnoError(errno, path);
+    if (!S_ISDIR(status.st_mode) || name == "." || name == "..") return Refused(path, "is no folder, or a link to one");
+    ASSIGN_OR_RETURN(opened, files.OpenDirectory(path));
+    RETURN_IF_ERROR(CheckRights(opened, files, path));
+  }
+  return opened;
+}
+
+absl::Status CheckMount(const OpenedFile& folder, absl::string_view path) {
   struct statvfs system {};
   if (fstatvfs(folder.fd.get(), &system) != 0) return ErrnoError(errno, path);
-  if ((system.f_flag & ST_NOEXEC) != 0) return refused("is mounted noexec");
-  if ((system.f_flag & ST_RDONLY) != 0) return refused("is mounted read-only");
+  if ((system.f_flag & ST_NOEXEC) != 0) return Refused(path, "is mounted noexec");
+  if ((system.f_flag & ST_RDONLY) != 0) return Refused(path, "is mounted read-only");
   return absl::OkStatus();
 }
 
@@ -89,8 +116,8 @@ absl::StatusOr<LibraryPlace> LibraryPlace::Make(const TargetFiles& files, absl::
 
 absl::StatusOr<LibraryPlace> LibraryPlace::MakeIn(const TargetFiles& files, absl::string_view folder,
                                                   absl::string_view library) {
-  ASSIGN_OR_RETURN(OpenedFile parent, files.OpenDirectory(folder));
-  RETURN_IF_ERROR(CheckFolder(parent, files, folder));
+  ASSIGN_OR_RETURN(OpenedFile parent, OpenFolder(files, folder));
+  RETURN_IF_ERROR(CheckMount(parent, folder));
   const WithoutUmask without_umask;
   LibraryPlace place;
   place.parent_ = std::move(parent.fd);
@@ -135,7 +162,7 @@ absl::Status LibraryPlace::Listen() {
     return ErrnoError(errno, socket_path_);
   }
   has_socket_ = true;
-  return listen(listener_.get(), 4) == 0 ? absl::OkStatus() : ErrnoError(errno, socket_path_);
+  return listen(listener_.get(), kConnectionsThatWait) == 0 ? absl::OkStatus() : ErrnoError(errno, socket_path_);
 }
 
 void LibraryPlace::Remove() {

@@ -5,9 +5,9 @@
 // socket of the agent is none there. The folder holds the library and a Unix socket by which the agent hands over the
 // ring. All of it is removed when the library is loaded.
 //
-// The place is hostile ground. The parent is resolved inside the target's root (process/target_files), belongs to root
-// or to the target's user, and has the sticky bit where others may write to it. So nobody else can put something in the
-// way of what is made in it, under a name that can't be guessed.
+// The place is hostile ground. The parent is resolved inside the target's root (process/target_files). It and every
+// folder above it belong to root or to the target's user, and have the sticky bit where others may write to them. None
+// is a link. So nobody else can put something in the way of what is made there, under a name that can't be guessed.
 #ifndef CLRSAMPLER_CLR_INPROCESS_LIBRARY_PLACE_H_
 #define CLRSAMPLER_CLR_INPROCESS_LIBRARY_PLACE_H_
 

@@ -21,6 +21,8 @@ namespace {
 constexpr std::array<uint8_t, 16> kProfilerClassBytes = {0x0e, 0x8f, 0x2c, 0x6c, 0x35, 0x9d, 0x4b, 0x4f,
                                                          0x9a, 0x1e, 0x5c, 0x33, 0x70, 0xd1, 0x0b, 0x42};
 
+constexpr int kConnectionsOfAStep = 1024;
+
 AttachRequest RequestFor(const LibraryPlace& place) {
   AttachRequest request;
   std::memcpy(request.profiler.data(), kProfilerClassBytes.data(), request.profiler.size());
@@ -65,8 +67,15 @@ absl::StatusOr<LibrarySession> LibrarySession::Await(LibrarySocket socket, uint6
 
 void LibrarySession::Accept() {
   const int listener = place_.has_value() ? place_->listener().get() : socket_->listener().get();
-  UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!connection.valid()) return;
+  // Strangers in between are turned away.
+  for (int i = 0; i < kConnectionsOfAStep && !library_.valid(); ++i) {
+    UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.valid()) return;
+    Take(std::move(connection));
+  }
+}
+
+void LibrarySession::Take(UniqueFd connection) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0) return;

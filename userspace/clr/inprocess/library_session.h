@@ -68,6 +68,8 @@ class LibrarySession {
       : kinds_(kinds), ring_(std::move(ring)), reader_(std::move(reader)) {}
   bool awaits() const { return !attach_.has_value(); }
   void Accept();
+  // Hands the ring over if it is the library's connection.
+  void Take(UniqueFd connection);
   absl::Status HandOver(int connection) const;
   void Load(MonotonicTime now);
   // Whether the other end of the connection has gone.

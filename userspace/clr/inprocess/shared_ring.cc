@@ -18,7 +18,8 @@ absl::StatusOr<SharedRing> SharedRing::Create(size_t capacity) {
       fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return ErrnoError(errno, "the ring's memory");
   }
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  // Each page counts for the process that touches it first, which is this one. A target may have no room for it.
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.get(), 0);
   if (memory == MAP_FAILED) return ErrnoError(errno, "the ring's memory");
   return SharedRing(std::move(file), {static_cast<std::byte*>(memory), bytes});
 }

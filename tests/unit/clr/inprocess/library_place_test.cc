@@ -47,7 +47,7 @@ TEST_F(LibraryPlaceTest, OthersMayReadItAndChangeNothing) {
   ASSERT_EQ(stat(place->library_path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0644u);
   ASSERT_EQ(stat(fs::path(place->library_path()).parent_path().c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0755u);
+  EXPECT_EQ(status.st_mode & 07777, 0711u);
 }
 
 TEST_F(LibraryPlaceTest, ItsSocketListens) {
@@ -88,6 +88,23 @@ TEST_F(LibraryPlaceTest, AFolderThatOthersChangeIsNotUsed) {
   EXPECT_EQ(sticky->library_path().rfind(folder_, 0), 0u);
 }
 
+TEST_F(LibraryPlaceTest, AFolderBelowOneThatOthersChangeIsNotUsed) {
+  const std::string inner = folder_ + "/inner";
+  ASSERT_TRUE(fs::create_directory(inner));
+  const auto is_used = [&](const std::string& path) {
+    const absl::StatusOr<LibraryPlace> place = LibraryPlace::Make(files_, path, "");
+    return place.ok() && place->library_path().rfind(path + "/", 0) == 0;
+  };
+  EXPECT_TRUE(is_used(inner));
+  ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
+  EXPECT_FALSE(is_used(inner));
+  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);
+  EXPECT_TRUE(is_used(inner));
+  fs::create_directory_symlink(inner, folder_ + "/link");
+  EXPECT_FALSE(is_used(folder_ + "/link"));
+  EXPECT_FALSE(is_used(inner + "/../inner"));
+}
+
 TEST_F(LibraryPlaceTest, AFolderWhoseNameIsNoAsciiIsNotUsed) {
   const std::string odd = folder_ + "/\xc3\xb6";
   ASSERT_TRUE(fs::create_directory(odd));
@@ -98,6 +115,14 @@ TEST_F(LibraryPlaceTest, AFolderWhoseNameIsNoAsciiIsNotUsed) {
 TEST(LibraryPlaceGoneTest, AProcessThatIsGoneHasNone) {
   const TargetFiles files("/proc", (1 << 22) + 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(LibraryPlace::Make(files, "", "").status()));
+}
+
+TEST(SharedRingTest, ItsPagesAreThereBeforeItIsHandedOver) {
+  const absl::StatusOr<SharedRing> ring = SharedRing::Create(kMinInprocessCapacity);
+  ASSERT_TRUE(ring.ok()) << ring.status();
+  struct stat status {};
+  ASSERT_EQ(fstat(ring->file().get(), &status), 0);
+  EXPECT_GE(static_cast<uint64_t>(status.st_blocks) * 512, ring->memory().size());
 }
 
 TEST(SharedRingTest, NobodyMakesItSmaller) {

@@ -65,10 +65,13 @@ TEST(LibraryEventsTest, WhatComesWithoutAskingMayBeAskedForAfterAnAttach) {
   constexpr uint32_t kFunctionUnloads = 1;  // from the start only: dynamic methods have a flag of their own
   const LibraryDemand demand = DemandOfLibrary(usual, /*at_start=*/false);
   EXPECT_EQ(demand.low & ~(kAllowedAfterAttachLow | kFunctionUnloads), 0u);
-  EXPECT_EQ(demand.high & ~kAllowedAfterAttachHigh, 0u);
+  EXPECT_EQ(demand.high & ~kAllowedHigh, 0u);
   EXPECT_EQ(DemandOfLibrary(0, /*at_start=*/true).low, 0u);
   const uint64_t objects = InprocessKindBit(InprocessKind::kObjectAllocated);
   EXPECT_EQ(DemandOfLibrary(objects, /*at_start=*/true).low, kImmutableLow | 0x100);
+  const LibraryDemand all = DemandOfLibrary(~uint64_t{0}, /*at_start=*/true);
+  EXPECT_EQ(all.low & ~kAllowedAtStartLow, 0u);
+  EXPECT_EQ(all.high & ~kAllowedHigh, 0u);
   EXPECT_EQ(DemandOfLibrary(objects, /*at_start=*/false).low, 0u) << "large ones only";
 }
 

@@ -230,6 +230,14 @@ TEST(InprocessRingTest, OnlySizesOfARingMakeOne) {
   EXPECT_TRUE(absl::IsInvalidArgument(InprocessRingReader::Create({}).status()));
 }
 
+TEST_F(RingTest, NoWordGoesBeyondTheEnd) {
+  auto* header = reinterpret_cast<InprocessRingHeader*>(memory_.bytes().data());
+  header->reserved = header->returned = kMinInprocessCapacity - 1;
+  writer_.Write(Message(1));
+  EXPECT_EQ(header->reserved, kMinInprocessCapacity - 1);
+  EXPECT_EQ(reader_.lost(), 1u);
+}
+
 TEST(InprocessRingTest, TheLibraryTakesNoOtherMemory) {
   RingMemory memory;
   InprocessRingWriter writer;
