@@ -25,7 +25,7 @@ constexpr uint32_t kDetachMs = 300;
 constexpr int kMaxDetachTries = 300;
 constexpr timespec kBetweenTries{0, 100'000'000};
 
-// Who listens: root, or the program's own user. Others would learn what the program does.
+// Root or the program's own user listens. Others would learn what the program does.
 bool IsOfRootOrOurUser(int connection) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -155,9 +155,9 @@ bool Session::AwaitAttached() const {
 }
 
 void Session::LetGoOfAgent() {
-  // A callback that is under way may still write, so something has to be there. Its pages were the agent's.
-  mmap(memory_, config_.ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-       0);
+  // A callback that is under way may still write, so something has to be there. Where this fails, the ring is.
+  static_cast<void>(mmap(memory_, config_.ring_bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
   close(socket_);
   socket_ = -1;
 }

@@ -49,7 +49,7 @@ class LibraryHost {
   // `detach_answer`.
   RuntimeTable& info() { return info_; }
 
-  // What a runtime does that was asked to load the library by an agent that wants these kinds. The library waits for
+  // As a runtime does that was asked to load the library by an agent that wants these kinds. The library waits for
   // the last call of an attach before it asks to be unloaded.
   Hresult Attach(uint64_t kinds) {
     const Hresult result = BeginAttach(kinds);
