@@ -75,6 +75,7 @@ struct sched_entity {
 
 /* Times by the clock of the queue that the task was in. Without CONFIG_SCHED_INFO there are none. */
 struct sched_info {
+	unsigned long pcount;		 /* how often it has got a CPU */
 	unsigned long long run_delay;	 /* how long it was in a queue, up to when it last got a CPU */
 	unsigned long long last_arrival; /* when it last got a CPU; 0: it has not */
 	unsigned long long last_queued;	 /* since when it is in a queue and on no CPU; 0: it is not */

@@ -132,7 +132,7 @@ int wait_threads(struct bpf_iter__task *ctx)
 	if (!open->wait.tgid)
 		return 0;
 	sum_up(&open->wait, task);
-	open->switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+	open->switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw) + arrivals(task);
 	if (open->wait.blocked_weight || open->wait.runnable_weight) {
 		take_task_registers(open, task);
 		bytes = bpf_get_task_stack(task, open->kernel, sizeof(open->kernel), 0);

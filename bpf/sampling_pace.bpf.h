@@ -27,7 +27,8 @@ static __always_inline __u32 choose_by_size(struct sampling_pace *pace, __u64 si
 {
 	__u64 passed, weight, measured, size_of_one;
 
-	passed = now - pace->window_began_ns;
+	/* An event may be told later than it was. */
+	passed = now > pace->window_began_ns ? now - pace->window_began_ns : 0;
 	if (passed >= limit.window_ns) {
 		/* It falls by half at most: probes that were detached come back to what they left. */
 		measured = pace->sum / limit.sent * limit.thinning / (passed / limit.window_ns);

@@ -20,6 +20,12 @@ static __always_inline __u64 last_arrival(struct task_struct *task)
 	return bpf_core_field_exists(task->sched_info.last_arrival) ? task->sched_info.last_arrival : 0;
 }
 
+/* How often the task has got a CPU: the third number of /proc/PID/task/TID/schedstat. */
+static __always_inline __u64 arrivals(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;
+}
+
 /* How long the task was in queues up to now, by the clock of the one that it is in; `at` 0: up to its last arrival. */
 static __always_inline __u64 time_in_queues(struct task_struct *task, __u64 at)
 {

@@ -21,7 +21,9 @@ extern volatile __u32 wait_table_was_full;	/* some may have been pushed out */
 
 /* The times of a thread's present state, and its sums. */
 struct thread_times {
-	__u64 since_ns;	 /* when it left its CPU, or got one; 0: not seen yet */
+	/* When it left its CPU, or got one; 0: not seen yet. It never goes back, though clocks of two CPUs may be some
+	 * microseconds apart: no time counts twice. */
+	__u64 since_ns;
 	__u64 woken_ns;	 /* in a wait: when it became runnable; 0: it has not, or the wait was short by then */
 	__u64 queues_ns; /* time_in_queues, when it last left its CPU */
 	__u64 cpu_ns;

@@ -279,7 +279,7 @@ static __always_inline void arrives(struct thread_times *times, struct task_stru
 {
 	__u64 off = passed(times->since_ns, at.ns), blocked = blocked_part(times, task, off, at.scheduler), left;
 
-	times->since_ns = at.ns;
+	times->since_ns += off;
 	if (off < min_wait_ns) {
 		end_short_wait(times, off, blocked);
 		return;
@@ -298,7 +298,7 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 {
 	struct thread_times *times = times_of(task, true);
 	bool ends = state_of(task) & TASK_DEAD;
-	__u64 now = at.ns;
+	__u64 now = at.ns, ran;
 
 	if (!times)
 		return;
@@ -307,8 +307,9 @@ static __always_inline void leaves_cpu(void *ctx, bool preempted, struct task_st
 	/* Its arrival was not seen: some kernels call no tracer while chosen tasks are current. */
 	if (times->waiting && has_arrival(task, at))
 		arrives(times, task, arrival_before(task, at));
-	times->cpu_ns += passed(times->since_ns, now);
-	times->since_ns = now;
+	ran = passed(times->since_ns, now);
+	times->cpu_ns += ran;
+	times->since_ns += ran;
 	times->queues_ns = time_in_queues(task, 0);
 	times->woken_ns = 0;
 	times->waiting = 1;

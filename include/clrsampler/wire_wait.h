@@ -47,7 +47,7 @@ struct wire_open_wait {
 	struct wire_wait wait; /* totals with the part that goes on; header: time_ns alone */
 	__u64 ip, sp, fp, lr;  /* as in struct wire_cpu_sample; ip 0: there are no user registers */
 	__u64 general[WIRE_GENERAL_REGISTERS];
-	__u64 switches; /* how often it has left a CPU: while that stays the same it has not run */
+	__u64 switches; /* how often it has left a CPU or got one: while that stays the same it has not run */
 	__u32 reserved;
 	__u32 kernel_frames;
 	__u64 kernel[WIRE_OPEN_KERNEL_FRAMES]; /* addresses, leaf first */

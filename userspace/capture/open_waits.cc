@@ -56,8 +56,8 @@ std::vector<size_t> SeenStacks::Choose(std::span<wire_open_wait> threads, size_t
   for (size_t i = 0; i < threads.size(); ++i) {
     wire_wait& wait = threads[i].wait;
     const auto seen = seen_.find(wait.tid);
-    if (threads[i].ip == 0) wait.blocked_weight = wait.runnable_weight = 0;  // it has no stack of its own
     if (wait.blocked_weight == 0 && wait.runnable_weight == 0) continue;
+    if (threads[i].ip == 0) continue;  // it has no stack of its own
     if (seen != seen_.end() && seen->second.process_start_ns == wait.process_start_ns &&
         seen->second.switches == threads[i].switches) {
       wait.flags |= kWaitUnmoved;
@@ -68,9 +68,6 @@ std::vector<size_t> SeenStacks::Choose(std::span<wire_open_wait> threads, size_t
   }
   const auto length = [&](size_t i) { return threads[i].wait.blocked_ns + threads[i].wait.runnable_ns; };
   std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
-  for (size_t i = most; i < chosen.size(); ++i) {
-    threads[chosen[i]].wait.blocked_weight = threads[chosen[i]].wait.runnable_weight = 0;
-  }
   chosen.resize(std::min(chosen.size(), most));
   return chosen;
 }

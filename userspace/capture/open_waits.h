@@ -33,11 +33,11 @@ bool TakeBack(wire_open_wait& open, MonotonicTime time);
 // The same for a last look: no end of a wait follows, so that short parts count now.
 bool EndAt(wire_open_wait& open, MonotonicTime time);
 
-// Threads whose stacks have been taken, with how often they had left a CPU by then.
+// Threads whose stacks have been taken, with how often they had left a CPU or got one by then.
 class SeenStacks {
  public:
   // Judges one look, after TakeBack. Sets kWaitUnmoved, and gives the indexes of those whose stacks are to be read, the
-  // longest wait first. The wait of one beyond `most` is not told: its weights become 0, and its time is in the sums.
+  // longest wait first. The wait of one beyond `most` has no stack.
   std::vector<size_t> Choose(std::span<wire_open_wait> threads, size_t most);
   // The stack of a chosen one has been read.
   void Take(const wire_open_wait& open);

@@ -15,13 +15,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "capture/load_error.h"
 #include "capture/stack_copy.h"
 #include "clrsampler.skel.h"
+#include "formats/proc/schedstat_text.h"
+#include "formats/proc/status_text.h"
 #include "os/file_io.h"
 #include "os/unique_fd.h"
 #include "status/status.h"
@@ -191,31 +190,23 @@ std::vector<uint64_t> StackOf(const wire_open_wait& open) {
   return RecordWithStack(head, kernel, read, kMaxStackBytes);
 }
 
-// How often a thread has left a CPU, as the kernel tells it to everybody; nullopt: it has ended.
+// As wire_open_wait has it, from what the kernel tells everybody; nullopt: the thread has ended.
 std::optional<uint64_t> SwitchesOf(const wire_wait& wait) {
-  const absl::StatusOr<std::string> text =
-      ReadWholeFile(absl::StrCat("/proc/", wait.tgid, "/task/", wait.tid, "/status"), 16'384);
-  if (!text.ok()) return std::nullopt;
-  uint64_t sum = 0;
-  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
-    uint64_t count = 0;
-    const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(": \t"), absl::SkipEmpty());
-    if (words.size() == 2 && absl::EndsWith(words[0], "voluntary_ctxt_switches") &&
-        absl::SimpleAtoi(words[1], &count)) {
-      sum += count;
-    }
-  }
-  return sum;
+  const std::string folder = absl::StrCat("/proc/", wait.tgid, "/task/", wait.tid);
+  const absl::StatusOr<std::string> text = ReadWholeFile(folder + "/status", kMaxStatusBytes);
+  const absl::StatusOr<StatusText> status = text.ok() ? ParseStatus(*text) : text.status();
+  if (!status.ok()) return std::nullopt;
+  // Some kernels have no such file, nor the number in wire_open_wait.
+  const absl::StatusOr<std::string> schedstat = ReadWholeFile(folder + "/schedstat", 256);
+  return status->switches + (schedstat.ok() ? ArrivalsOf(*schedstat) : 0);
 }
 
-// The words of a thread's memory are its stack only if it has not run meanwhile. One that has run has reported this
-// wait, or has had the chance to: the look does not tell it.
-std::vector<uint64_t> TakeStack(wire_open_wait& open) {
+// The words of a thread's memory are its stack only if it has not run meanwhile. nullopt: it has.
+std::optional<std::vector<uint64_t>> TakeStack(const wire_open_wait& open) {
   std::vector<uint64_t> stack;
   if (open.ip != 0) stack = StackOf(open);
-  if (SwitchesOf(open.wait) == open.switches) return stack;
-  open.wait.blocked_weight = open.wait.runnable_weight = 0;
-  return {};
+  if (SwitchesOf(open.wait) != open.switches) return std::nullopt;
+  return stack;
 }
 
 }  // namespace
@@ -223,9 +214,11 @@ std::vector<uint64_t> TakeStack(wire_open_wait& open) {
 void WaitTracer::KeepOpenWaits(MonotonicTime as_of) {
   for (wire_open_wait& open : ReadThreads()) {
     if (!EndAt(open, as_of)) continue;
-    std::vector<uint64_t> stack;
+    std::optional<std::vector<uint64_t>> stack = std::vector<uint64_t>();
     if (open.wait.blocked_weight != 0 || open.wait.runnable_weight != 0) stack = TakeStack(open);
-    Keep(open, std::move(stack));
+    // A thread that has run has reported this wait, or has had the chance to: the look does not tell it.
+    if (!stack) open.wait.blocked_weight = open.wait.runnable_weight = 0;
+    Keep(open, std::move(stack).value_or(std::vector<uint64_t>()));
   }
 }
 
@@ -248,7 +241,7 @@ void WaitTracer::ReadOpenWaits(const OpenWaitQuery& query) {
   });
   std::vector<std::vector<uint64_t>> stacks(threads.size());
   for (const size_t i : seen_.Choose(threads, query.most_stacks)) {
-    stacks[i] = TakeStack(threads[i]);
+    stacks[i] = TakeStack(threads[i]).value_or(std::vector<uint64_t>());
     if (!stacks[i].empty()) seen_.Take(threads[i]);
   }
   seen_.EndLook();

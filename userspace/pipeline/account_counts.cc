@@ -95,8 +95,6 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   waits["seen_anew"] = counters.wait_seen_anew;
   waits["records_lost"] = counters.wait_records_lost + parts.intake.wait_records_dropped();
   waits["stacks_lost"] = parts.intake.wait_stacks_dropped();
-  // With hooks these count as theirs.
-  if (parts.hooks == nullptr) waits["records_lost"] += parts.intake.runtime_events_limited();
   account.waits = deltas_.Since("waits", waits);
   if (account.waits["seen_anew"] != 0) {
     parts.notices.Add("wait_table_full", "",
@@ -109,7 +107,7 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
     parts.notices.Add(
         "wait_stacks_lost", "",
         absl::StrCat(account.waits["stacks_lost"],
-                     " stacks of waits or of their wakers were lost: more came at a time than the agent holds. Such "
+                     " stacks of waits or of their wakers were lost: more came than the agent takes. Such "
                      "waits count, but have the mark [stack not taken] or no waker"),
         "a larger buffer: --ring-bytes");
   }
@@ -117,7 +115,7 @@ void AccountCounts::AddWaits(Account& account, const CountingParts& parts, const
   parts.notices.Add(
       "wait_records_lost", "",
       absl::StrCat(account.waits["records_lost"],
-                   " records of waits were lost: the agent read too slowly. Their time is spread over the "
+                   " records of waits were lost: more came than the agent takes. Their time is spread over the "
                    "others of their process"),
       "a larger buffer: --ring-bytes");
 }

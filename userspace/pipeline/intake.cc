@@ -109,7 +109,8 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   std::memcpy(&wait, record.data(), sizeof wait);
   // Looks of our own are no events of others. They have the sums of all threads, and are as many as there are threads.
   const bool of_look = (wait.flags & WIRE_WAIT_OPEN) != 0;
-  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1, wait_records_dropped_)) return;
+  uint64_t& dropped = wait_records_dropped_;
+  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1, dropped, dropped)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }
@@ -126,10 +127,11 @@ void Intake::TakeHookStack(std::span<const std::byte> record) {
   if (record.size() < sizeof sample) return Lose("damaged_record");
   std::memcpy(&sample, record.data(), sizeof sample);
   const bool of_wait = sample.header.kind == WIRE_WAIT_STACK || sample.header.kind == WIRE_WAKER_STACK;
-  uint64_t& dropped = of_wait ? wait_stacks_dropped_ : runtime_events_dropped_;
   // A look is bounded already, and the stack of a thread that does not move comes once.
-  const uint32_t weight = (sample.flags & WIRE_SAMPLE_LOOK) != 0 ? 0 : kWeightOfStack;
-  if (HasRoomForHookEvent({sample.header.time_ns}, weight, dropped)) TakeStack(record);
+  if ((sample.flags & WIRE_SAMPLE_LOOK) != 0) return TakeStack(record);
+  uint64_t& dropped = of_wait ? wait_stacks_dropped_ : runtime_events_dropped_;
+  uint64_t& limited = of_wait ? wait_stacks_dropped_ : runtime_events_limited_;
+  if (HasRoomForHookEvent({sample.header.time_ns}, kWeightOfStack, dropped, limited)) TakeStack(record);
 }
 
 void Intake::TakeStack(std::span<const std::byte> record) {
@@ -179,13 +181,13 @@ constexpr size_t SmallestOf() {
   return std::is_same_v<Event, wire_compiled> ? WIRE_COMPILED_WITHOUT_NAME : sizeof(Event);
 }
 
-bool Intake::HasRoomForHookEvent(MonotonicTime time, uint32_t weight, uint64_t& dropped) {
+bool Intake::HasRoomForHookEvent(MonotonicTime time, uint32_t weight, uint64_t& dropped, uint64_t& limited) {
   if (queue_.size() >= kMaxQueued || queued_bytes_ >= max_queued_bytes_) {
     ++dropped;
     return false;
   }
   if (!hook_events_.Take(time, weight)) {
-    ++runtime_events_limited_;
+    ++limited;
     return false;
   }
   return true;

@@ -94,11 +94,11 @@ class Intake {
   // Samples for which there was no room while samples took half of it or more, of the whole run. Where stacks of hooks
   // fill it, fewer samples would leave no more room.
   uint64_t samples_dropped() const { return samples_dropped_; }
-  // Records of hooks, with their stacks: those that came while too much waited, without waits, and all beyond the
+  // Records of hooks, with their stacks, without waits: those that came while too much waited, and those beyond the
   // host's budget.
   uint64_t runtime_events_dropped() const { return runtime_events_dropped_; }
   uint64_t runtime_events_limited() const { return runtime_events_limited_; }
-  // Waits, and the stacks of waits and of their wakers, that came while too much waited.
+  // Waits, and the stacks of waits and of their wakers, that came while too much waited, or beyond that budget.
   uint64_t wait_records_dropped() const { return wait_records_dropped_; }
   uint64_t wait_stacks_dropped() const { return wait_stacks_dropped_; }
   // How full the samples' ring was at most since the last call, 0 to 1.
@@ -120,10 +120,11 @@ class Intake {
   void TakeWait(std::span<const std::byte> record);
   template <typename Event>
   void TakeRuntimeEvent(std::span<const std::byte> record);
-  // false: the event is counted as left out. `dropped` counts those that came while too much waited.
-  bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight, uint64_t& dropped);
+  // False: the event is counted as left out. `dropped` counts those that came while too much waited, `limited` those
+  // beyond the budget.
+  bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight, uint64_t& dropped, uint64_t& limited);
   bool HasRoomForHookEvent(MonotonicTime time, uint32_t weight) {
-    return HasRoomForHookEvent(time, weight, runtime_events_dropped_);
+    return HasRoomForHookEvent(time, weight, runtime_events_dropped_, runtime_events_limited_);
   }
   void Lose(absl::string_view reason);
 

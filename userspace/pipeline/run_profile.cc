@@ -33,9 +33,8 @@ bool RunProfile::Add(const NamedSample& named) {
   const StackId stack = stacks_.Intern(label, named.frames);
   if (view_ == RecordView::kWall) {
     const wire_cpu_sample& sample = named.sample;
-    const auto [sums, is_new] = waits_.try_emplace(named.process.key, keep_samples_);
-    sums->second.AddCpu(stack, named.weight_ns, {sample.header.time_ns}, sample.tid,
-                        {sample.comm, strnlen(sample.comm, sizeof sample.comm)});
+    waits_[named.process.key].AddCpu(stack, named.weight_ns, {sample.header.time_ns}, sample.tid,
+                                     {sample.comm, strnlen(sample.comm, sizeof sample.comm)}, Keeps());
     return true;
   }
   stacks_.Add(stack, 1);
@@ -111,14 +110,16 @@ void RunProfile::AddWait(const ObservedWait& wait) {
   main_loop_.Check();
   if (!HasWaits(view_)) return;
   const StackId stack = stacks_.Intern(ledger_.Of(wait.process).label, wait_stack_.Of(wait));
-  waits_.try_emplace(wait.process, keep_samples_).first->second.Add(stack, wait);
+  waits_[wait.process].Add(stack, wait, Keeps());
 }
 
 void RunProfile::SumUpThreads(ProcessKey process, const WaitWatch::Threads& threads) {
   main_loop_.Check();
   const auto found = waits_.find(process);
   GiveWaits(process, found == waits_.end() ? WaitSums() : found->second, threads);
-  if (found != waits_.end()) waits_.erase(found);
+  if (found == waits_.end()) return;
+  kept_ -= found->second.kept();
+  waits_.erase(found);
 }
 
 void RunProfile::GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads) {
@@ -158,7 +159,7 @@ void RunProfile::AddWeighted(ProcessKey process, std::span<const FrameId> frames
                              uint32_t tid) {
   const StackId stack = stacks_.Intern(ledger_.Of(process).label, frames);
   Weighted& of_process = weighted_[process];
-  if (keep_samples_) {
+  if (Keeps()) {
     of_process.samples.push_back({stack, weight, time, tid});
   } else {
     of_process.by_stack[stack] += weight;
@@ -177,7 +178,14 @@ void RunProfile::Scale(ProcessKey process, double factor) {
     samples_.Add({process.tgid, one.tid, identity.comm, "", identity.container_id}, one.time, one.stack,
                  SampleState::kNone, weight);
   }
-  for (const auto& [stack, weight] : found->second.by_stack) stacks_.Add(stack, scaled.Next(weight));
+  for (const auto& [stack, weight] : found->second.by_stack) {
+    const uint64_t scaled_weight = scaled.Next(weight);
+    stacks_.Add(stack, scaled_weight);
+    if (!keep_samples_) continue;
+    samples_.Add({process.tgid, 0, identity.comm, "", identity.container_id}, MonotonicTime::Max(), stack,
+                 SampleState::kNone, scaled_weight);
+  }
+  kept_ -= found->second.samples.size();
   weighted_.erase(found);
 }
 

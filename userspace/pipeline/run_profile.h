@@ -2,9 +2,11 @@
 #ifndef CLRSAMPLER_PIPELINE_RUN_PROFILE_H_
 #define CLRSAMPLER_PIPELINE_RUN_PROFILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "pipeline/process_ledger.h"
@@ -40,6 +42,7 @@ class RunProfile : public SampleSink {
     bool keep_samples = false;  // SampleLog and EventLog are filled
     bool wakers = false;        // behind each wait who ended it
     uint64_t min_wait_ns = 0;   // for the text of what is shorter
+    size_t max_kept = 1 << 22;  // of those whose weight is not the last one yet; beyond it they have no times
   };
   RunProfile(const Options& options, FrameTable& frames)
       : view_(options.view),
@@ -76,6 +79,8 @@ class RunProfile : public SampleSink {
   void AddWeighted(ProcessKey process, std::span<const FrameId> frames, uint64_t weight, MonotonicTime time,
                    uint32_t tid);
   void Scale(ProcessKey process, double factor);
+  // Whether one more is kept with its time until its weight is known.
+  bool Keeps() { return keep_samples_ && kept_ < options_.max_kept && ++kept_ != 0; }
   void GiveWaits(ProcessKey process, const WaitSums& sums, const WaitWatch::Threads& threads);
   SampleLog::Thread ThreadOfKey(ProcessKey process, uint32_t tid, absl::string_view name);
 
@@ -95,11 +100,12 @@ class RunProfile : public SampleSink {
     uint32_t tid = 0;
   };
   struct Weighted {
-    std::vector<WeightedSample> samples;   // where each is kept
-    std::map<StackId, uint64_t> by_stack;  // else; in order, so that a replay rounds alike
+    std::vector<WeightedSample> samples;   // those that are kept
+    std::map<StackId, uint64_t> by_stack;  // others; in order, so that a replay rounds alike
   };
   absl::flat_hash_map<ProcessKey, Weighted> weighted_;
   absl::flat_hash_map<ProcessKey, WaitSums> waits_;
+  size_t kept_ = 0;  // in both; at most 80 bytes each
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

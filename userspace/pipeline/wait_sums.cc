@@ -21,12 +21,12 @@ class Rounding {
 
 }  // namespace
 
-void WaitSums::Add(StackId stack, const ObservedWait& wait) {
+void WaitSums::Add(StackId stack, const ObservedWait& wait, bool keep) {
   main_loop_.Check();
   const bool stands_for_others = wait.stands_for > 1;
   const double ns = static_cast<double>(wait.wait_ns) * wait.stands_for;
   (stands_for_others ? sums_.sampled_ns : sums_.exact_ns) += ns;
-  if (keep_each_) {
+  if (keep) {
     const MonotonicTime began{wait.ended.ns - std::min(wait.ended.ns, wait.wait_ns)};
     each_.push_back({{stack, 0, began, wait.tid, std::string(wait.comm)}, ns, stands_for_others, false});
     return;
@@ -35,11 +35,12 @@ void WaitSums::Add(StackId stack, const ObservedWait& wait) {
   (stands_for_others ? of_stack.sampled_ns : of_stack.exact_ns) += ns;
 }
 
-void WaitSums::AddCpu(StackId stack, uint64_t period_ns, MonotonicTime time, uint32_t tid, absl::string_view comm) {
+void WaitSums::AddCpu(StackId stack, uint64_t period_ns, MonotonicTime time, uint32_t tid, absl::string_view comm,
+                      bool keep) {
   main_loop_.Check();
   const auto ns = static_cast<double>(period_ns);
   sums_.cpu_ns += ns;
-  if (keep_each_) {
+  if (keep) {
     each_.push_back({{stack, 0, time, tid, std::string(comm)}, ns, false, true});
   } else {
     by_stack_[stack].cpu_ns += ns;
@@ -63,7 +64,10 @@ WaitSums::Rest WaitSums::Give(const WaitWatch::Threads& threads, const std::func
     give(entry);
   }
   for (const auto& [stack, sums] : by_stack_) {
-    give({stack, round(sums.exact_ns + sums.sampled_ns * of_sampled + sums.cpu_ns * of_cpu), {}, 0, ""});
+    Entry entry;
+    entry.stack = stack;
+    entry.microseconds = round(sums.exact_ns + sums.sampled_ns * of_sampled + sums.cpu_ns * of_cpu);
+    give(entry);
   }
   Rest rest;
   rest.short_us = round(short_ns);

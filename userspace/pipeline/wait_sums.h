@@ -3,6 +3,7 @@
 #ifndef CLRSAMPLER_PIPELINE_WAIT_SUMS_H_
 #define CLRSAMPLER_PIPELINE_WAIT_SUMS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,17 +23,17 @@ class WaitSums {
   struct Entry {
     StackId stack = 0;
     uint64_t microseconds = 0;
-    MonotonicTime began;  // 0, as tid and comm: of many waits
+    MonotonicTime began = MonotonicTime::Max();  // Max: of many waits, and tid and comm are empty
     uint32_t tid = 0;
     std::string comm;
   };
 
-  // `keep_each`: Give gives every wait by itself.
-  explicit WaitSums(bool keep_each = false) : keep_each_(keep_each) {}
-
-  void Add(StackId stack, const ObservedWait& wait);
+  // `keep`: Give gives it by itself, else with others of its stack.
+  void Add(StackId stack, const ObservedWait& wait, bool keep = false);
   // CPU time of a sample.
-  void AddCpu(StackId stack, uint64_t period_ns, MonotonicTime time, uint32_t tid, absl::string_view comm);
+  void AddCpu(StackId stack, uint64_t period_ns, MonotonicTime time, uint32_t tid, absl::string_view comm,
+              bool keep = false);
+  size_t kept() const { return each_.size(); }
 
   // All of it, scaled. Sums are exact: what rounding takes from one the next one gets.
   struct Rest {
@@ -52,7 +53,6 @@ class WaitSums {
     double exact_ns = 0, sampled_ns = 0, cpu_ns = 0;
   };
 
-  const bool keep_each_;
   std::vector<Kept> each_;
   std::map<StackId, ByStack> by_stack_;  // in an order that does not depend on the run: a replay rounds alike
   ByStack sums_;

@@ -30,7 +30,8 @@ bool IsInterruptEntry(absl::string_view name) {
   return absl::StartsWith(name, "asm_sysvec_") || absl::StartsWith(name, "sysvec_") ||
          absl::StartsWith(name, "asm_common_interrupt") || name == "common_interrupt" || name == "el1_interrupt" ||
          name == "el0_interrupt" || absl::EndsWith(name, "_64_irq") || name == "el1_irq" || name == "el0_irq" ||
-         name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt";
+         name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt" ||
+         absl::StartsWith(name, "fred_");
 }
 
 // A single-file program has the runtime in itself. Its threads can't be told from those of native code.
@@ -108,8 +109,8 @@ void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
   if ((wait.flags & kWaitUnmoved) == 0) standing_.erase(thread);
   if ((wait.flags & WIRE_WAIT_THREAD_ENDED) != 0) return;
   ++counters_.records;
-  if (wait.blocked_weight == 0 && wait.runnable_weight == 0) return;
-  Pending pending{wait, WasPaused(process.key, wait), std::nullopt};
+  Pending pending{Untold(process.key, wait), WasPaused(process.key, wait), std::nullopt};
+  if (pending.wait.blocked_weight == 0 && pending.wait.runnable_weight == 0) return;
   if (const auto standing = standing_.find(thread); standing != standing_.end()) {
     // A pause is over some time. If the thread still waits then, it waits for something else.
     if (standing->second.kind != WaitKind::kSuspended) pending.kind = standing->second.kind;
@@ -119,6 +120,21 @@ void WaitWatch::Handle(const Process& process, const wire_wait& wait) {
   } else {
     Give(process.key, pending, {});
   }
+}
+
+wire_wait WaitWatch::Untold(ProcessKey key, const wire_wait& wait) {
+  MonotonicTime& looked_at = threads_[key][wait.tid].looked_at;
+  wire_wait rest = wait;
+  if ((wait.flags & WIRE_WAIT_OPEN) != 0) {
+    if (wait.blocked_weight != 0 || wait.runnable_weight != 0) looked_at = {wait.header.time_ns};
+    return rest;
+  }
+  const uint64_t left = wait.header.time_ns - std::min<uint64_t>(wait.header.time_ns, looked_at.ns);
+  rest.runnable_ns = std::min<uint64_t>(wait.runnable_ns, left);
+  rest.blocked_ns = std::min<uint64_t>(wait.blocked_ns, left - rest.runnable_ns);
+  if (rest.runnable_ns == 0) rest.runnable_weight = 0;
+  if (rest.blocked_ns == 0) rest.blocked_weight = 0;
+  return rest;
 }
 
 void WaitWatch::NoteTimes(ProcessKey key, const wire_wait& wait) {

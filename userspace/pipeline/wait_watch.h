@@ -103,7 +103,8 @@ class WaitWatch {
   };
   struct Known {
     ThreadTimes now, taken;
-    bool news = false;  // since they were taken
+    bool news = false;        // since they were taken
+    MonotonicTime looked_at;  // the last look that has told its wait up to then
   };
   struct Waker {
     uint64_t time_ns = 0;
@@ -114,6 +115,8 @@ class WaitWatch {
   };
 
   void NoteTimes(ProcessKey key, const wire_wait& wait);
+  // The part of a wait that no look has told.
+  wire_wait Untold(ProcessKey key, const wire_wait& wait);
   // Gives the kind.
   WaitKind Give(ProcessKey key, const Pending& pending, std::span<const FrameId> frames);
   const Waker* WakerOf(const wire_wait& wait) const;

@@ -21,7 +21,7 @@ void WindowWaits::Add(StackId stack, const ObservedWait& wait, MonotonicTime beg
   if (part.wait_ns == 0) return;
   OfProcess& process = processes_[wait.process];
   process.kinds[stack] = wait.kind;
-  process.sums.Add(stack, part);
+  process.sums.Add(stack, part, /*keep=*/true);  // as many as the host's budget lets come
 }
 
 WaitTimes WindowWaits::Take(ProcessKey process, const WaitWatch::Threads& threads,

@@ -40,7 +40,7 @@ class WindowWaits {
 
  private:
   struct OfProcess {
-    WaitSums sums{/*keep_each=*/true};
+    WaitSums sums;
     absl::flat_hash_map<StackId, WaitKind> kinds;
   };
   absl::flat_hash_map<ProcessKey, OfProcess> processes_;

@@ -146,15 +146,13 @@ TEST(SeenStacksTest, OneThatALookHasNotMetIsForgotten) {
   EXPECT_THAT(seen.Choose(again, 10), ElementsAre(0));
 }
 
-TEST(SeenStacksTest, BeyondTheLimitTimeIsInTheSumsAlone) {
+// Its time must not go to others that were told.
+TEST(SeenStacksTest, BeyondTheLimitAWaitIsToldWithoutAStack) {
   SeenStacks seen;
   std::vector<wire_open_wait> threads = {Waits(1, 300), Waits(2, 500), Waits(3, 400)};
   threads[1].ip = 0;  // nothing to read a stack by
   EXPECT_THAT(seen.Choose(threads, 1), ElementsAre(2));
-  EXPECT_EQ(threads[0].wait.blocked_weight, 0u);
-  EXPECT_EQ(threads[0].wait.total_blocked_ns, 300u);
-  EXPECT_EQ(threads[1].wait.blocked_weight, 0u);
-  EXPECT_EQ(threads[2].wait.blocked_weight, uint32_t{WIRE_WAIT_ONE});
+  for (const wire_open_wait& thread : threads) EXPECT_EQ(thread.wait.blocked_weight, uint32_t{WIRE_WAIT_ONE});
 }
 
 }  // namespace

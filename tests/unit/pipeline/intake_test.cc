@@ -162,7 +162,26 @@ TEST_F(IntakeTest, AStackOfALookIsNoEventOfTheHost) {
   capture_->records = {of_event, of_event, Stack(20, WIRE_SAMPLE_LOOK), Stack(30, WIRE_SAMPLE_LOOK)};
   intake().Drain();
   EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 20, 30));
-  EXPECT_EQ(intake().runtime_events_limited(), 1u);
+  EXPECT_EQ(intake().wait_stacks_dropped(), 1u);
+  EXPECT_EQ(intake().runtime_events_limited(), 0u) << "no runtime had any";
+}
+
+// The stack of a thread that does not move comes once.
+TEST_F(IntakeTest, AStackOfALookAlwaysHasRoom) {
+  Begin(SamplesKept::kAll, EventBudget(), /*max_queued_bytes=*/1);
+  capture_->records = {Sample(10), Stack(20, 0), Stack(30, WIRE_SAMPLE_LOOK)};
+  intake().Drain();
+  EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 30));
+  EXPECT_EQ(intake().wait_stacks_dropped(), 1u);
+}
+
+TEST_F(IntakeTest, WaitsBeyondTheBudgetOfTheHostAreCountedAsWaits) {
+  Begin(SamplesKept::kAll, EventBudget(1, 2));
+  capture_->records = {Wait(10, 0), Wait(20, 0), Wait(30, 0)};
+  intake().Drain();
+  EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 20));
+  EXPECT_EQ(intake().wait_records_dropped(), 1u);
+  EXPECT_EQ(intake().runtime_events_limited(), 0u);
 }
 
 TEST_F(IntakeTest, DamagedRecordsAreCountedAndNothingElse) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "os/clock.h"
 
 namespace clrsampler {
 namespace {
@@ -66,6 +67,26 @@ TEST(RunProfileTest, CountsAloneNeedNoEvents) {
   RunProfile profile({}, frames);
   AddAll(profile);
   EXPECT_THAT(Texts(profile), IsEmpty());
+}
+
+TEST(RunProfileTest, WaitsBeyondALimitCountAndHaveNoTime) {
+  FrameTable frames;
+  RunProfile profile({.view = RecordView::kOffCpu, .keep_samples = true, .max_kept = 2}, frames);
+  WaitWatch::Threads threads;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      ObservedWait wait{.process = kShop, .tid = 7, .ended = {9 * kMillisecondNs}, .wait_ns = 2 * kMillisecondNs};
+      profile.AddWait(wait);
+    }
+    threads[7].blocked_ns = 6 * kMillisecondNs;
+    profile.SumUpThreads(kShop, threads);
+  }
+  std::vector<std::string> rows;
+  profile.samples().ForEach([&](const SampleLog::Row& row) {
+    rows.push_back(absl::StrCat(row.time_ns == kNoTime ? "-" : absl::StrCat(row.time_ns / kMillisecondNs),
+                                " ", row.weight));
+  });
+  EXPECT_THAT(rows, ElementsAre("7 2000", "7 2000", "- 2000", "7 2000", "7 2000", "- 2000"));
 }
 
 }  // namespace

@@ -39,10 +39,11 @@ std::map<StackId, uint64_t> Given(const WaitSums& sums, const WaitWatch::Threads
 
 TEST(WaitSumsTest, WaitsThatStandForOthersAreBroughtToWhatThereWas) {
   for (const bool keep_each : {false, true}) {
-    WaitSums sums(keep_each);
-    sums.Add(1, Wait(10 * kMillisecondNs));      // stays what it is
-    sums.Add(2, Wait(2 * kMillisecondNs, 5));    // stands for 10 ms, and there were 30
-    sums.Add(3, Wait(1 * kMillisecondNs, 5.0));  // for 5 ms
+    WaitSums sums;
+    sums.Add(1, Wait(10 * kMillisecondNs), keep_each);      // stays what it is
+    sums.Add(2, Wait(2 * kMillisecondNs, 5), keep_each);    // stands for 10 ms, and there were 30
+    sums.Add(3, Wait(1 * kMillisecondNs, 5.0), keep_each);  // for 5 ms
+    EXPECT_EQ(sums.kept(), keep_each ? 3u : 0u);
     WaitSums::Rest rest;
     EXPECT_THAT(Given(sums, Threads(0, 41 * kMillisecondNs, 2 * kMillisecondNs, 3 * kMillisecondNs), &rest),
                 ElementsAre(Pair(1, 10'000), Pair(2, 20'000), Pair(3, 10'000)));
@@ -78,13 +79,16 @@ TEST(WaitSumsTest, RoundingLosesNothing) {
 }
 
 TEST(WaitSumsTest, EachWaitHasItsBeginAndItsThread) {
-  WaitSums sums(true);
-  sums.Add(1, Wait(10 * kMillisecondNs));
+  WaitSums sums;
+  sums.Add(1, Wait(10 * kMillisecondNs), /*keep=*/true);
+  sums.Add(1, Wait(20 * kMillisecondNs));
   std::vector<WaitSums::Entry> entries;
-  sums.Give(Threads(0, 10 * kMillisecondNs, 0, 0), [&](const WaitSums::Entry& entry) { entries.push_back(entry); });
-  ASSERT_EQ(entries.size(), 1);
+  sums.Give(Threads(0, 30 * kMillisecondNs, 0, 0), [&](const WaitSums::Entry& entry) { entries.push_back(entry); });
+  ASSERT_EQ(entries.size(), 2);
   EXPECT_EQ(entries[0].began.ns, 5);
   EXPECT_EQ(entries[0].tid, 3);
+  EXPECT_EQ(entries[1].began, MonotonicTime::Max());
+  EXPECT_EQ(entries[1].tid, 0);
 }
 
 }  // namespace

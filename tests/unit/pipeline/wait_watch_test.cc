@@ -385,6 +385,34 @@ TEST_F(WaitWatchTest, TimeFromBeforeAWindowDoesNotCountInIt) {
   EXPECT_EQ(watch_.TakeThreads(kShop, {100 * kSecondNs}).at(1).blocked_ns, 10 * kSecondNs);
 }
 
+// The last look of a recording is over before the last wait has ended.
+TEST_F(WaitWatchTest, WhatALookHasToldOfAWaitIsNotToldAgain) {
+  wire_wait wait = Wait(10'000, 9'000);
+  wait.flags = WIRE_WAIT_OPEN;
+  watch_.Handle(process_, wait);
+  ASSERT_THAT(given_, SizeIs(1));
+  watch_.Handle(process_, Wait(10'250, 9'200, 50));
+  TakeStack(10'250, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(3));
+  EXPECT_EQ(given_[1].ns, 200u);
+  EXPECT_EQ(given_[2].ns, 50u);
+  watch_.Handle(process_, Wait(10'500, 100));
+  TakeStack(10'500, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(4));
+  EXPECT_EQ(given_[3].ns, 100u) << "another wait";
+}
+
+TEST_F(WaitWatchTest, ALookThatToldNothingCutsNothing) {
+  wire_wait wait = Wait(10'000, 9'000);
+  wait.flags = WIRE_WAIT_OPEN;
+  wait.blocked_weight = 0;  // it had run by the time its stack was to be read
+  watch_.Handle(process_, wait);
+  watch_.Handle(process_, Wait(10'250, 9'200));
+  TakeStack(10'250, Stack("System.Threading.Thread.Sleep"));
+  ASSERT_THAT(given_, SizeIs(1));
+  EXPECT_EQ(given_[0].ns, 9'200u);
+}
+
 TEST_F(WaitWatchTest, AThreadThatHasNotRunSinceALookHasTheSameStackAndKind) {
   wire_wait wait = Wait(1000, 700);
   wait.flags |= WIRE_WAIT_OPEN;
