@@ -16,6 +16,11 @@
 
 extern const volatile __u32 allocation_thinning;
 
+/* A hit of more is none of a runtime: 1 TB at once. Anybody may call the function, with any number. */
+#define MOST_BYTES (1ull << 40)
+/* A process's sum is told so often at least, although no stack of it is due. */
+#define SUM_TOLD_EVERY_NS 100000000
+
 struct allocation {
 	__u64 bytes;
 	__u64 heap;
@@ -60,14 +65,39 @@ static __always_inline void await_type(__u32 thread, __u64 object, __u64 now)
 static __always_inline struct allocation_sum *sum_of(__u32 process, struct hook_caller *caller)
 {
 	struct allocation_sum *sum = bpf_map_lookup_elem(&allocation_sums, &process);
+	struct task_struct *task = (void *)bpf_get_current_task();
 	struct allocation_sum fresh = {.process_start_ns = caller->process_start_ns};
 
-	if (sum && sum->process_start_ns == caller->process_start_ns)
+	/* An exec brings other memory, and what the program before has allocated is not this one's. */
+	fresh.memory = (__u64)BPF_CORE_READ(task, mm);
+	if (sum && sum->process_start_ns == caller->process_start_ns && sum->memory == fresh.memory)
 		return sum;
 	/* Whether threads were stopped before is not known: objects from before have no type. */
 	fresh.suspended_ns = bpf_ktime_get_ns();
 	bpf_map_update_elem(&allocation_sums, &process, &fresh, BPF_ANY);
 	return bpf_map_lookup_elem(&allocation_sums, &process);
+}
+
+/* Adds the hit to its process's sum. 0: the sum has no place for it. */
+static __always_inline struct allocation_sum *sum_up(struct wire_counters *counts, struct hook_caller *caller,
+						     const struct allocation *allocation)
+{
+	struct allocation_sum *sum;
+
+	if (allocation->bytes > MOST_BYTES) {
+		counts->hook_rate_limited++;
+		return NULL;
+	}
+	sum = sum_of(bpf_get_current_pid_tgid() >> 32, caller);
+	if (!sum) { /* somebody else needed the room */
+		was_not_sent(counts, caller);
+		return NULL;
+	}
+	/* To be read behind the addition: before Linux 5.12 an addition does not say what was there. */
+	__sync_fetch_and_add(&sum->bytes, allocation->bytes);
+	__sync_fetch_and_add(&sum->hits, 1);
+	barrier();
+	return sum;
 }
 
 static __always_inline void fill(struct wire_allocation *record, const struct hook_caller *caller,
@@ -101,20 +131,14 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 
 	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
-	sum = sum_of(id >> 32, &caller);
-	if (!sum) { /* somebody else needed the room */
-		was_not_sent(counts, &caller);
+	sum = sum_up(counts, &caller, allocation);
+	if (!sum)
 		return 0;
-	}
-	/* Read back behind the addition: before Linux 5.12 an addition does not say what was there. */
-	__sync_fetch_and_add(&sum->bytes, allocation->bytes);
-	__sync_fetch_and_add(&sum->hits, 1);
-	barrier();
 	sum_bytes = sum->bytes;
 	sum_hits = sum->hits;
 	type_before = take_type_before(id, sum, &time_before);
 	weight = choose(allocation->bytes, now);
-	if (!weight && !type_before) {
+	if (!weight && !type_before && now - sum->told_ns < SUM_TOLD_EVERY_NS) {
 		counts->hook_summed++;
 		return 0;
 	}
@@ -130,6 +154,7 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 		was_not_sent(counts, &caller);
 		return 0;
 	}
+	sum->told_ns = now;
 	fill(record, &caller, allocation, now);
 	record->type_before = type_before;
 	record->time_before = time_before;

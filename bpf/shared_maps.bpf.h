@@ -145,6 +145,8 @@ struct allocation_sum {
 	__u64 bytes;
 	__u64 hits;	    /* of all probes */
 	__u64 suspended_ns; /* when its runtime last began to stop its threads */
+	__u64 memory;	    /* the mm of its program */
+	__u64 told_ns;	    /* when user space last heard of it */
 };
 
 struct allocation_sum_map {

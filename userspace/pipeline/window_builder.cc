@@ -327,9 +327,10 @@ void WindowBuilder::CountFrames(Account& account) {
   }
 }
 
-absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
+WindowBuilder::Taken WindowBuilder::Take(uint64_t duration_ns) {
   main_loop_.Check();
-  Window window;
+  Taken taken;
+  Window& window = taken.window;
   window.begin_unix_ns = begin_unix_ns_;
   CountFrames(window.account);
   ProfileMeta meta;
@@ -365,15 +366,19 @@ absl::StatusOr<Window> WindowBuilder::Take(uint64_t duration_ns) {
   window.methods_left_out = methods_left_out_;
   window.account.traces["left_out"] = links_.left_out();
   Clear();
-  for (auto* model : {&cpu, &suspend_delay, &jit, &allocations, &waits}) {
-    if (!model->ok()) return model->status();
-  }
-  window.cpu = *std::move(cpu);
-  window.suspend_delay = *std::move(suspend_delay);
-  window.jit = *std::move(jit);
-  window.allocations = *std::move(allocations);
-  window.waits = *std::move(waits);
-  return window;
+  const auto take = [&](ProfileView view, absl::StatusOr<ProfileModel>& model, ProfileModel& into) {
+    if (model.ok()) {
+      into = *std::move(model);
+    } else {
+      taken.lost.emplace_back(view, model.status());
+    }
+  };
+  take(ProfileView::kCpu, cpu, window.cpu);
+  take(ProfileView::kSuspendDelay, suspend_delay, window.suspend_delay);
+  take(ProfileView::kJit, jit, window.jit);
+  take(ProfileView::kAllocations, allocations, window.allocations);
+  take(ProfileView::kOffCpu, waits, window.waits);
+  return taken;
 }
 
 }  // namespace clrsampler

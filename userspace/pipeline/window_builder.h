@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -67,10 +68,14 @@ class WindowBuilder : public SampleSink {
   void SetLabels(ProcessKey process, ProcessLabels labels);
   void SetExited(ProcessKey process);
 
-  // Gives what has been added since the last call, and begins anew. Missing in it: number, end_unix_ns, clock_jump_ns,
-  // frequencies and all of the account but what is counted by frame. An error: more than a model can hold; what was
-  // added is gone.
-  absl::StatusOr<Window> Take(uint64_t duration_ns);
+  struct Taken {
+    Window window;
+    std::vector<std::pair<ProfileView, absl::Status>>
+        lost;  // views that are empty in it, and why: more than a model holds
+  };
+  // Gives what has been added since the last call, and begins anew. Missing in the window: number, end_unix_ns,
+  // clock_jump_ns, frequencies and all of the account but what is counted by frame.
+  Taken Take(uint64_t duration_ns);
 
  private:
   struct Row {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "os/own_usage.h"
 
@@ -22,14 +21,14 @@ void WindowSeries::Begin() {
 Window WindowSeries::Close(MonotonicTime end, Account account, std::vector<uint32_t> rates) {
   main_loop_.Check();
   const WindowTimes times = times_.Close(end, unix_now_() - (clock_.Now().ns - end.ns));
-  absl::StatusOr<Window> built = builder_.Take(times.length_ns);
-  if (!built.ok()) {
-    notices_.Add("window_lost", absl::StrCat(times.number),
-                 absl::StrCat("a window is lost: ", built.status().message()),
+  WindowBuilder::Taken taken = builder_.Take(times.length_ns);
+  Window window = std::move(taken.window);
+  for (const auto& [view, status] : taken.lost) {
+    notices_.Add("window_lost", absl::StrCat(times.number, ProfileViewText(view)),
+                 absl::StrCat("the view ", ProfileViewText(view), " of a window is lost: ", status.message()),
                  "a lower --frequency, or fewer processes: --comm, --container, --cgroup, --uid");
-    account.lost["window"] += std::exchange(account.samples_written, 0);
+    if (view == ProfileView::kCpu) account.lost["window"] += std::exchange(account.samples_written, 0);
   }
-  Window window = built.ok() ? *std::move(built) : Window();
   // The account of frames is the builder's.
   account.managed = window.account.managed;
   account.native = window.account.native;

@@ -114,9 +114,16 @@ std::optional<AllocationWatch::Stretch> AllocationWatch::TakeStretch(ProcessKey 
   ProcessState& state = found->second;
   const bool has_stacks = state.given_bytes > 0;
   if (!has_stacks && state.seen_bytes > 0 && !ends) return std::nullopt;
+  double waiting_bytes = 0;
+  for (const auto& [tid, waiting] : state.waiting) waiting_bytes += static_cast<double>(waiting.bytes);
   Stretch stretch{state.seen_hits, state.seen_bytes, 1, has_stacks};
-  if (has_stacks) stretch.factor = static_cast<double>(state.seen_bytes) / static_cast<double>(state.given_bytes);
-  state.seen_hits = state.seen_bytes = state.given_bytes = 0;
+  if (has_stacks) {
+    const auto given = static_cast<double>(state.given_bytes), seen = static_cast<double>(state.seen_bytes);
+    stretch.factor = seen / (given + waiting_bytes);
+    if (waiting_bytes > 0) stretch.bytes = std::min(state.seen_bytes, static_cast<uint64_t>(given * stretch.factor));
+  }
+  state.seen_bytes -= stretch.bytes;
+  state.seen_hits = state.given_bytes = 0;
   return stretch;
 }
 

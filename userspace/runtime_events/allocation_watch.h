@@ -86,7 +86,7 @@ class AllocationWatch {
   // The sums of a process since the last call.
   struct Stretch {
     uint64_t hits = 0;   // of events that count
-    uint64_t bytes = 0;  // of these
+    uint64_t bytes = 0;  // of these, without the share of records that still wait for their type
     double factor = 1;   // what all its stacks must be multiplied with so that they come to `bytes`
     bool has_stacks = false;
   };

@@ -18,20 +18,20 @@ class ProbeCostBucket {
   // A program that starts may do so eight times, once in its life: 13,000 hits, of 6,500 methods that it compiles.
   static constexpr int kTimesAtStart = 8;
   // Hits go on for a moment after the last one that is paid for, until the probes are gone: 0.1 s, or 0.5 s before
-  // Linux 6.6. That is owed, up to so many times what may be used up at once: they are detached for 20 s at most.
-  static constexpr int kTimesOwed = 4;
+  // Linux 6.6. That is owed, up to what so many seconds bring: they are detached for 20 s at most.
+  static constexpr uint64_t kSecondsOwed = 16;
 
   // `share`: of one CPU, 0.0015 for 0.15 %. `starts`: the process begins now.
   ProbeCostBucket(double share, bool starts, uint64_t seconds_at_once = kSecondsAtOnce)
       : share_(share),
         at_once_ns_(static_cast<int64_t>(share * static_cast<double>(seconds_at_once) * 1e9)),
+        most_owed_ns_(static_cast<int64_t>(share * static_cast<double>(kSecondsOwed) * 1e9)),
         left_ns_(at_once_ns_ * (starts ? kTimesAtStart : 1)) {}
 
   // Until `time` hits took the process `cost_ns`.
   void Spend(MonotonicTime time, uint64_t cost_ns) {
     Fill(time);
-    left_ns_ = std::max(left_ns_ - static_cast<int64_t>(std::min<uint64_t>(cost_ns, 1'000'000'000)),
-                        -kTimesOwed * at_once_ns_);
+    left_ns_ = std::max(left_ns_ - static_cast<int64_t>(std::min<uint64_t>(cost_ns, 1'000'000'000)), -most_owed_ns_);
     exhausted_ |= left_ns_ <= 0;
   }
 
@@ -47,7 +47,7 @@ class ProbeCostBucket {
     if (filled_ == MonotonicTime::Min()) filled_ = now;
     if (now <= filled_) return;  // events of two CPUs
     const double gained_ns = share_ * static_cast<double>(now.ns - filled_.ns) + rest_ns_;
-    const double whole_ns = std::min<double>(gained_ns, static_cast<double>((1 + kTimesOwed) * at_once_ns_));
+    const double whole_ns = std::min<double>(gained_ns, static_cast<double>(at_once_ns_ + most_owed_ns_));
     const auto gained = static_cast<int64_t>(whole_ns);
     rest_ns_ = whole_ns - static_cast<double>(gained);
     if (left_ns_ < at_once_ns_) left_ns_ = std::min(left_ns_ + gained, at_once_ns_);
@@ -56,6 +56,7 @@ class ProbeCostBucket {
 
   double share_;
   int64_t at_once_ns_;
+  int64_t most_owed_ns_;
   int64_t left_ns_;
   double rest_ns_ = 0;  // less than one, of many small gains
   MonotonicTime filled_ = MonotonicTime::Min();

@@ -77,10 +77,11 @@ uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t miss
   const uint32_t left_out = std::exchange(known.left_out, 0);
   const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
   const uint32_t before = known.arrived;
+  const bool met_before = std::exchange(known.met, true);
   if (before >= count) return left_out;  // events of two CPUs may cross
   known.arrived = count;
   // The kernel counts on through an exec. Hits missed before the first event may belong to the program before.
-  const uint32_t more = left_out + (before == 0 ? 0 : count - before);
+  const uint32_t more = left_out + (met_before ? count - before : 0);
   pauses_.MissedBeforeArrival(process.key);
   activities_.Of(process).Cut();
   if ((missed & WIRE_MISSED_RATE_LIMITED) == 0) return more;

@@ -147,6 +147,7 @@ class RuntimeWatch {
     uint32_t arrived = 0, handled = 0;  // that were not sent, as of the last event
     uint32_t asked = 0;                 // the same, as of the last question
     uint32_t left_out = 0;              // that came and were left out, since the last event
+    bool met = false;                   // an event of it has come
   };
 
   // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time

@@ -83,8 +83,8 @@ TEST(RunProfileTest, WaitsBeyondALimitCountAndHaveNoTime) {
   }
   std::vector<std::string> rows;
   profile.samples().ForEach([&](const SampleLog::Row& row) {
-    rows.push_back(absl::StrCat(row.time_ns == kNoTime ? "-" : absl::StrCat(row.time_ns / kMillisecondNs),
-                                " ", row.weight));
+    rows.push_back(
+        absl::StrCat(row.time_ns == kNoTime ? "-" : absl::StrCat(row.time_ns / kMillisecondNs), " ", row.weight));
   });
   EXPECT_THAT(rows, ElementsAre("7 2000", "7 2000", "- 2000", "7 2000", "7 2000", "- 2000"));
 }

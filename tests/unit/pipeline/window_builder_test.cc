@@ -41,9 +41,9 @@ class WindowBuilderTest : public testing::Test {
     EXPECT_TRUE(builder_.Add({process, sample, stack, role, 0, phase, StackEnd::kComplete, weight_ns}));
   }
   Window Take() {
-    absl::StatusOr<Window> window = builder_.Take(10);
-    EXPECT_TRUE(window.ok()) << window.status();
-    return *std::move(window);
+    WindowBuilder::Taken taken = builder_.Take(10);
+    EXPECT_TRUE(taken.lost.empty());
+    return std::move(taken.window);
   }
 
   FrameTable frames_;
@@ -83,10 +83,9 @@ TEST_F(WindowBuilderTest, FramesHaveTheirLineAndItsFileItsPlaceOnTheWeb) {
   const std::vector<FrameId> stack = {frames_.Intern(frame), Named(FrameKind::kR2r, "M")};
   builder.Add({web, sample, stack, std::nullopt, 0, PausePhase::kNone, StackEnd::kComplete, 100});
   builder.AddCompiledStack(web, stack, 5);
-  const absl::StatusOr<Window> window = builder.Take(10);
-  ASSERT_TRUE(window.ok());
-  EXPECT_EQ(window->account.frames_with_line, 1u);
-  for (const ProfileModel* model : {&window->cpu, &window->jit}) {
+  const Window window = builder.Take(10).window;
+  EXPECT_EQ(window.account.frames_with_line, 1u);
+  for (const ProfileModel* model : {&window.cpu, &window.jit}) {
     const ModelFrame& written = model->frames[0];
     EXPECT_EQ(model->text(written.source_file), "/_/Cart.cs");
     EXPECT_EQ(written.line, 57u);
@@ -94,6 +93,21 @@ TEST_F(WindowBuilderTest, FramesHaveTheirLineAndItsFileItsPlaceOnTheWeb) {
     ASSERT_EQ(model->sources.size(), 1u) << "no other file is told of";
     EXPECT_EQ(model->text(model->sources[0].url), "https://host.example/Cart.cs");
   }
+}
+
+// Anybody may claim to have allocated as much.
+TEST_F(WindowBuilderTest, AViewThatCannotBeHeldTakesNoOtherWithIt) {
+  const Process web = Make(7, 1, "web");
+  const std::vector<FrameId> stack = {Named(FrameKind::kJit, "Main")};
+  Add(web, 8, 5, stack);
+  builder_.AddAllocation({web.key, stack, {5}, 8, uint64_t{1} << 63});
+  builder_.ScaleAllocations(web.key, 1);
+  const WindowBuilder::Taken taken = builder_.Take(10);
+  ASSERT_EQ(taken.lost.size(), 1u);
+  EXPECT_EQ(taken.lost[0].first, ProfileView::kAllocations);
+  EXPECT_EQ(taken.window.cpu.samples.size(), 1u);
+  EXPECT_EQ(taken.window.allocations.samples.size(), 0u);
+  ASSERT_EQ(taken.window.processes.size(), 1u);
 }
 
 TEST_F(WindowBuilderTest, EachSampleHasOneShareOfItsProcess) {
@@ -143,9 +157,7 @@ TEST_F(WindowBuilderTest, AProcessIsTheSameWhateverTheClockDoesAndWhoeverBuildsT
       Process web = Make(7, 1, "web");
       web.first_seen = {kBegin + off};
       builder->AddCompiledStack(web, {}, 1);
-      const absl::StatusOr<Window> window = builder->Take(10);
-      ASSERT_TRUE(window.ok()) << window.status();
-      EXPECT_EQ(window->processes[0].started_boot_ns, kStarted);
+      EXPECT_EQ(builder->Take(10).window.processes.at(0).started_boot_ns, kStarted);
     }
   }
 }

@@ -62,6 +62,13 @@ TEST(ProbeCostBucketTest, WhatIsOwedIsPaidBackAndHasABound) {
   EXPECT_FALSE(most.Exhausted({kSecondNs + 20'010 * kMillisecondNs}));
 }
 
+TEST(ProbeCostBucketTest, ASmallBucketOwesAsMuch) {
+  ProbeCostBucket owes(0.003, false, 1);
+  owes.Spend({kSecondNs}, 36 * kMillisecondNs);  // of it 33 ms that were not there
+  EXPECT_TRUE(owes.Exhausted({kSecondNs + 11'990 * kMillisecondNs}));
+  EXPECT_FALSE(owes.Exhausted({kSecondNs + 12'010 * kMillisecondNs}));
+}
+
 TEST(ProbeCostBucketTest, TimesOfTwoProcessorsMayCross) {
   ProbeCostBucket bucket(0.003, false);
   bucket.Spend({10 * kSecondNs}, 11 * kMillisecondNs);
