@@ -96,7 +96,12 @@ class ServeAllocationsTest(harness.LiveTest):
             service.start()
             service.wait_for_windows(1)
             again, by_timeline_again = of_history()
-            self.assertEqual((again, by_timeline_again), (stacks, by_timeline))
+            self.assertEqual(sum(again.values()), by_timeline_again)
+            self.assertEqual(stacks - again, collections.Counter(), "the history keeps all of it")
+            # An object's bytes come with its type. The objects whose types were not to be known any more came at the end, one for a thread.
+            late = again - stacks
+            self.assertEqual({stack.rsplit(";", 1)[1] for stack in late} - {"[type not seen]"}, set())
+            self.assertLess(sum(late.values()), 0.02 * by_timeline)
 
     @harness.in_matrix
     def test_of_a_rate_that_probes_can_not_follow_the_runtime_counts_the_rest(self):
