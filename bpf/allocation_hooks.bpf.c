@@ -18,8 +18,9 @@ extern const volatile __u32 allocation_thinning;
 
 /* A hit of more is none of a runtime: 1 TB at once. Anybody may call the function, with any number. */
 #define MOST_BYTES (1ull << 40)
-/* A process's sum is told so often at least, although no stack of it is due. */
-#define SUM_TOLD_EVERY_NS 100000000
+/* A process's sum is told so often at least, although no stack of it is due. More often, a hundred programs would take
+ * more than 5 % of the events that a host may report. */
+#define SUM_TOLD_EVERY_NS 500000000
 
 struct allocation {
 	__u64 bytes;

@@ -781,7 +781,7 @@ absl::Status AllocationsAreSummedUp(ScenarioSetting& setting) {
     if (!probe.ok()) return probe.status();
     constexpr uint64_t kCalls = 5000, kBytes = 110'000, kLargeHeap = 3;
     for (uint64_t i = 1; i < kCalls; ++i) HookedCall(kBytes, kLargeHeap, reinterpret_cast<uint64_t>(&object));
-    Sleep(0.11);  // from then on the sum is told, whether a stack is due or not
+    Sleep(0.51);  // from then on the sum is told, whether a stack is due or not
     HookedCall(kBytes, kLargeHeap, reinterpret_cast<uint64_t>(&object));
     const AllocationsSeen seen = DrainAllocations(**sampler, object.type);
     setting.notes += absl::StrCat(" ", seen.records, " records, ", seen.stacks, " stacks, ", seen.types, " types");
