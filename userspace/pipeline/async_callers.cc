@@ -40,6 +40,8 @@ void AsyncCallers::Learn(const Process& process) {
   OfProcess& of = *Of(process);
   if (of.layout) return;
   const std::optional<wire_async_layouts> layout = AsyncTypes::LayoutOf(*runtime);
+  // A runtime that is starting may not have its class library yet.
+  if (!layout && AsyncTypes::KnowsVersionOf(*runtime) && ++of.tries < kMaxTries) return;
   of.layout = layout.value_or(wire_async_layouts{});
   parts_.tell(process, layout);
 }

@@ -94,6 +94,7 @@ class AsyncCallers {
   struct OfProcess {
     uint32_t exec_count = 0;
     std::optional<wire_async_layouts> layout;
+    uint32_t tries = 0;  // to find it
     AsyncTypes types;
     absl::flat_hash_map<uint64_t, std::unique_ptr<const Code>> code;  // by lookup address
     absl::flat_hash_map<uint64_t, Suspended> suspended;               // by address
@@ -106,6 +107,8 @@ class AsyncCallers {
     bool known() const { return code != nullptr || dispatched; }
   };
   static constexpr size_t kMaxKnown = 1 << 16;
+  // A sample or an event is a try.
+  static constexpr uint32_t kMaxTries = 64;
 
   OfProcess* Of(const Process& process);
   static Suspended SuspendedAt(RuntimeMemory& runtime, uint64_t address);

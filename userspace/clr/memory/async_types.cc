@@ -118,10 +118,15 @@ bool IsResumer(const MethodName& method) {
          (method.method == "RunInternal" || method.method == "RunFromThreadPoolDispatchLoop");
 }
 
+// Where fields of Task and Continuation are is known for these only.
+bool AsyncTypes::KnowsVersionOf(RuntimeMemory& runtime) {
+  const RuntimeLayout& layout = runtime.layout();
+  return !layout.unverified && layout.major >= kOldestKnownMajor && layout.major <= kNewestKnownMajor;
+}
+
 std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
   const RuntimeLayout& layout = runtime.layout();
-  // Where fields of Task and Continuation are is known for these only.
-  if (layout.unverified || layout.major < kOldestKnownMajor || layout.major > kNewestKnownMajor) return std::nullopt;
+  if (!KnowsVersionOf(runtime)) return std::nullopt;
   const std::shared_ptr<const RuntimeModule> core = runtime.CoreLib();
   if (core == nullptr || !core->names.tables) return std::nullopt;
   wire_async_layouts wire{};

@@ -55,6 +55,7 @@ bool IsResumer(const MethodName& method);
 // The types of one process. Main loop only.
 class AsyncTypes {
  public:
+  static bool KnowsVersionOf(RuntimeMemory& runtime);
   // The facts that the sampler must know to find such objects. nullopt: it is not known, since the runtime is of
   // another version, or its CoreLib could not be read.
   static std::optional<wire_async_layouts> LayoutOf(RuntimeMemory& runtime);
