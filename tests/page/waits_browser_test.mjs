@@ -70,6 +70,11 @@ describe('a made-up recording', () => {
     assert.ok(threads.length < 3, threads);
   }));
 
+  test('a pool that is not judged is neither good nor poor', () => withPage(pageOf(waitingShop().data({account: {thread_pool: 'whether the thread pool starves is not known'}})), async (page) => {
+    assert.equal(await page.locator('.verdict').count(), 1);
+    assert.equal(await page.locator('.verdict.poor, .verdict.good').count(), 0);
+  }));
+
   test('the verdict on the thread pool stands first', () => withPage(pageOf(waitingShop().data({account})), async (page) => {
     assert.deepEqual(await textsOf(page, '.waits .verdict.poor'), ['the thread pool is starved: 24 of 27 workers wait']);
   }));

@@ -10,8 +10,11 @@
 
 namespace clrsampler {
 
-// Reads once when it is made. An item that is left lying all the time must be there both times, so the lesser number of
-// queued work items counts.
+// An item that is left lying all the time must be there both times, so the lesser number of queued work items counts.
+// So does the reading at which the pool would have let more others work.
+PoolNumbers NumbersOfReadings(const std::optional<PoolState>& before, const PoolState& after);
+
+// Reads once when it is made.
 class PoolReadings {
  public:
   // `files`: as PoolWatch's.

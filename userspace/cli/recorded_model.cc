@@ -19,8 +19,8 @@ bool HasWallSamples(const RecordOptions& options) {
   return options.view == RecordView::kWall && options.keep_samples && !IsWholeHost(options);
 }
 
-// Whether the thread pool of one program is starved, in a sentence. Empty: it has no workers.
-std::string PoolVerdict(const Recorder& recorder, const std::optional<PoolNumbers>& numbers) {
+// Whether the thread pool of the program is starved, in a sentence. Empty: nothing has workers.
+std::string PoolSentence(const Recorder& recorder, const std::optional<PoolNumbers>& numbers) {
   const PoolSummary summary =
       SummarizePool(recorder.frames(), recorder.stacks(), recorder.samples(), recorder.began(), numbers);
   if (summary.workers == 0) return "";
@@ -37,7 +37,7 @@ bool ReadsPool(const RecordOptions& options) {
 std::string AccountJson(const Recorder& recorder, const RecordOptions& options,
                         const std::optional<PoolNumbers>& numbers) {
   PoolAccount pool{.verdict = "", .numbers = numbers};
-  if (HasWallSamples(options)) pool.verdict = PoolVerdict(recorder, numbers);
+  if (HasWallSamples(options)) pool.verdict = PoolSentence(recorder, numbers);
   return StatsJson(recorder.account(), pool);
 }
 

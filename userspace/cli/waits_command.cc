@@ -55,13 +55,16 @@ std::string ToJson(const PoolSummary& summary, double seconds) {
     sites.push_back({{"kind", site.kind}, {"method", site.method}, {"workers", site.workers}});
   }
   nlohmann::ordered_json json = {
-      {"seconds", seconds},   {"starved", summary.starved}, {"workers", summary.workers}, {"worked", summary.running},
-      {"idle", summary.idle}, {"waited", summary.blocked},  {"came", summary.came},       {"sites", sites}};
+      {"seconds", seconds},   {"starved", summary.starved()}, {"workers", summary.workers}, {"worked", summary.running},
+      {"idle", summary.idle}, {"waited", summary.blocked},    {"came", summary.came},       {"sites", sites}};
+  if (!summary.starved() && summary.verdict != PoolVerdict::kNotStarved) json["starved"] = nullptr;
   if (summary.numbers) {
     json["pool"] = {{"workers", summary.numbers->workers},
                     {"min_workers", summary.numbers->min_workers},
                     {"max_workers", summary.numbers->max_workers}};
     if (summary.numbers->queued) json["pool"]["queued"] = *summary.numbers->queued;
+    if (summary.numbers->working) json["pool"]["working"] = *summary.numbers->working;
+    if (summary.numbers->wanted) json["pool"]["wanted"] = *summary.numbers->wanted;
   }
   return Text(json);
 }

@@ -32,8 +32,6 @@ void CountWorkers(const std::string& tasks, PoolMoment& moment) {
   }
 }
 
-bool LeavesWork(const PoolState& state) { return state.queued.value_or(0) > 0 && state.working >= state.workers; }
-
 }  // namespace
 
 std::optional<PoolFacts> ReadPoolFacts(const std::string& proc_root, uint32_t pid, RuntimeMemory& runtime) {
@@ -47,7 +45,7 @@ std::optional<PoolFacts> ReadPoolFacts(const std::string& proc_root, uint32_t pi
     PoolMoment moment{*state};
     CountWorkers(tasks, moment);
     facts.moments.push_back(moment);
-    if (!LeavesWork(*state)) break;
+    if (!state->leaves_work_lying()) break;
   }
   return facts;
 }

@@ -22,8 +22,8 @@ struct PoolFacts {
   std::vector<PoolMoment> moments;  // at least one
 };
 
-// Looks once, and where work is left lying and no worker is idle, for a second. nullopt: there is no pool, or it can't
-// be read.
+// Looks once, and where work is left lying that no other worker may begin, for a second. nullopt: there is no pool, or
+// it can't be read.
 std::optional<PoolFacts> ReadPoolFacts(const std::string& proc_root, uint32_t pid, RuntimeMemory& runtime);
 
 }  // namespace clrsampler

@@ -283,9 +283,14 @@ void CheckContainer(const ProcessFacts& facts, Findings& findings) {
   AddFinding(findings, FindingLevel::kPass, "container", std::move(text));
 }
 
-// Starved: at each moment work was left lying, no worker was idle, and four fifths of them waited.
+// At most a fifth of the workers with work ran. Idle ones do not run, so they count for neither side.
+bool WorkersWait(const PoolMoment& moment) {
+  constexpr double kMayRunShare = 0.2;
+  return moment.seen > 0 && moment.seen - moment.waiting <= kMayRunShare * moment.state.working;
+}
+
+// Starved: at each moment work was left lying that no other worker may begin, and those with work waited.
 void CheckPool(const ProcessFacts& facts, Findings& findings) {
-  constexpr double kStarvedShare = 0.8;
   if (!facts.pool.has_value() || facts.pool->moments.empty()) return;
   const PoolState& last = facts.pool->moments.back().state;
   std::string what = absl::StrFormat("thread pool: %d workers of at most %d, %d of them with work", last.workers,
@@ -297,16 +302,18 @@ void CheckPool(const ProcessFacts& facts, Findings& findings) {
   absl::StrAppendFormat(&what, ", %d work items queued", *last.queued);
   bool lying = true, waiting = true;
   for (const PoolMoment& moment : facts.pool->moments) {
-    lying &= moment.state.queued.value_or(0) > 0 && moment.state.working >= moment.state.workers;
-    waiting &= moment.seen > 0 && moment.waiting >= kStarvedShare * moment.seen;
+    lying &= moment.state.leaves_work_lying();
+    waiting &= WorkersWait(moment);
   }
+  const std::string idle =
+      last.working < last.workers ? absl::StrFormat("; the pool lets only %d work for now", last.wanted) : "";
   if (lying && waiting) {
-    absl::StrAppend(&what, ": it is starved, its workers wait while work is left lying",
+    absl::StrAppend(&what, ": it is starved, its workers wait while work is left lying", idle,
                     last.is_full() ? "; it has all that it may have" : "");
     AddFinding(findings, FindingLevel::kWarn, "thread_pool", std::move(what),
                absl::StrCat("clrsampler threadpool --pid ", facts.pid, " says where they wait"));
   } else if (lying) {
-    AddFinding(findings, FindingLevel::kWarn, "thread_pool", absl::StrCat(what, ": all of them are busy"),
+    AddFinding(findings, FindingLevel::kWarn, "thread_pool", absl::StrCat(what, ": those with work are busy", idle),
                absl::StrCat("clrsampler record --pid ", facts.pid, " says with what"));
   } else {
     AddFinding(findings, FindingLevel::kPass, "thread_pool", absl::StrCat(what, ": not starved"));

@@ -7,8 +7,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "output/wait_parts.h"
 #include "output/wanted_weights.h"
+#include "profile/library_methods.h"
 
 namespace clrsampler {
 namespace {

@@ -17,6 +17,7 @@
 #include "output/share.h"
 #include "output/summary.h"
 #include "output/wait_parts.h"
+#include "profile/library_methods.h"
 #include "profile/model_diff.h"
 #include "status/status.h"
 

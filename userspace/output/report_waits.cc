@@ -120,15 +120,23 @@ std::optional<PoolNumbers> PoolNumbersOf(const AccountNumbers& account) {
   if (!least || !most || !workers || *most == 0 || *least > kMost || *most > kMost || *workers > kMost) {
     return std::nullopt;
   }
-  return PoolNumbers{static_cast<uint32_t>(*least), static_cast<uint32_t>(*most), static_cast<uint32_t>(*workers),
-                     account.Find(group, "queued")};
+  PoolNumbers numbers{static_cast<uint32_t>(*least), static_cast<uint32_t>(*most), static_cast<uint32_t>(*workers),
+                      account.Find(group, "queued")};
+  const auto working = account.Find(group, "working"), wanted = account.Find(group, "wanted");
+  if (working && wanted && *working <= kMost && *wanted <= kMost) {
+    numbers.working = static_cast<uint32_t>(*working);
+    numbers.wanted = static_cast<uint32_t>(*wanted);
+  }
+  return numbers;
 }
 
 ReportTable PoolTable(const PoolSummary& summary, double seconds) {
   ReportTable table{.id = "thread_pool",
                     .title = "Thread pool",
                     .columns = {{"workers", "workers"}, {"kind", "wait for"}, {"method", "in"}},
-                    .weight = summary.starved ? 1.0 : 0.2};
+                    .weight = summary.starved()                           ? 1.0
+                              : summary.verdict == PoolVerdict::kNotKnown ? 0.5
+                                                                          : 0.2};
   std::string verdict = PoolSummaryText(summary, seconds, 0);
   verdict.resize(verdict.find('\n'));
   verdict[0] = absl::ascii_toupper(static_cast<unsigned char>(verdict[0]));

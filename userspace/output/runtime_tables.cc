@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "output/durations.h"
 #include "output/pause_summary.h"
-#include "output/wait_parts.h"
+#include "profile/library_methods.h"
 
 namespace clrsampler {
 namespace {

@@ -79,6 +79,8 @@ OrderedJson Numbers(const PoolNumbers& numbers) {
   OrderedJson json = {
       {"workers", numbers.workers}, {"min_workers", numbers.min_workers}, {"max_workers", numbers.max_workers}};
   if (numbers.queued) json["queued"] = *numbers.queued;
+  if (numbers.working) json["working"] = *numbers.working;
+  if (numbers.wanted) json["wanted"] = *numbers.wanted;
   return json;
 }
 

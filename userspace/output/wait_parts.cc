@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "profile/library_methods.h"
 #include "profile/wait_kind.h"
 
 namespace clrsampler {
@@ -24,11 +25,6 @@ absl::string_view MarkText(const Frame& frame) {
 bool SaysWait(absl::string_view text) { return absl::StartsWith(text, "waits ") || WaitKindOf(text).has_value(); }
 
 }  // namespace
-
-bool IsOfLibraries(absl::string_view method) {
-  return absl::StartsWith(method, "System.") || absl::StartsWith(method, "Microsoft.") ||
-         absl::StartsWith(method, "Interop.") || absl::StartsWith(method, "Internal.") || absl::StartsWith(method, "[");
-}
 
 bool IsWaitMark(absl::string_view text) { return SaysWait(Unbracketed(text)); }
 

@@ -24,9 +24,6 @@ WaitParts DivideWait(const FrameTable& frames, std::span<const FrameId> stack);
 // Whether a mark, "[monitor]", says what was waited for.
 bool IsWaitMark(absl::string_view text);
 
-// Whether a managed method is one of the runtime's libraries, by its name.
-bool IsOfLibraries(absl::string_view method);
-
 bool HasManaged(const FrameTable& frames, std::span<const FrameId> stack);
 
 // The program's own method that is nearest to the leaf, else the nearest managed one, else the nearest function.

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "output/wait_parts.h"
+#include "profile/library_methods.h"
 #include "profile/wait_kind.h"
 
 namespace clrsampler {

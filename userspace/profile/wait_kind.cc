@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "absl/strings/match.h"
+#include "profile/library_methods.h"
 
 namespace clrsampler {
 namespace {
@@ -31,7 +32,8 @@ constexpr absl::string_view kIdle[] = {
     "System.Threading.PortableThreadPool.WaitThread.WaitThreadStart",
 };
 
-// From the outermost meaning to the innermost one: the first rule that any frame meets counts.
+// From the outermost meaning to the innermost one: the first rule that any frame inside of the program's own meets
+// counts.
 constexpr Rule kRules[] = {
     {"System.Threading.Tasks.Task.Wait", WaitKind::kTaskWait},
     {"System.Threading.Tasks.Task.InternalWait", WaitKind::kTaskWait},
@@ -68,7 +70,31 @@ bool AnyIs(std::span<const absl::string_view> managed, absl::string_view method)
                      [method](absl::string_view name) { return IsMethod(name, method); });
 }
 
-std::optional<WaitKind> KindByMethods(std::span<const absl::string_view> managed) {
+// A name without what stands before it: "int Shop.Cart.Add(object)" and "[Shop]Shop.Cart.Add" are "Shop.Cart.Add...".
+absl::string_view WithoutReturnType(absl::string_view name) {
+  size_t begin = 0;
+  int depth = 0;  // of brackets: blanks in them separate arguments
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '(' && depth == 0 && i != begin) break;
+    if (c == '<' || c == '[' || c == '(') ++depth;
+    if (c == '>' || c == ']' || c == ')') --depth;
+    if (depth != 0 || i + 1 == name.size()) continue;
+    if (c == ' ' || (c == ']' && name[begin] == '[' && name[i + 1] != ' ')) begin = i + 1;
+  }
+  return name.substr(begin);
+}
+
+// The methods that the program's innermost own one called. Those outside of it say why that one runs, as Task.Wait does
+// that runs a task itself, but not what it waits for.
+std::span<const absl::string_view> InsideOfOwn(std::span<const absl::string_view> managed) {
+  const auto own = std::find_if(managed.begin(), managed.end(),
+                                [](absl::string_view name) { return !IsOfLibraries(WithoutReturnType(name)); });
+  return managed.first(static_cast<size_t>(own - managed.begin()));
+}
+
+std::optional<WaitKind> KindByMethods(std::span<const absl::string_view> all) {
+  const std::span<const absl::string_view> managed = InsideOfOwn(all);
   for (const absl::string_view idle : kIdle) {
     if (AnyIs(managed, idle)) return WaitKind::kIdle;
   }

@@ -68,10 +68,44 @@ TEST(ProcessChecksTest, APoolWhoseWorkersWaitWhileWorkIsLeftLyingIsStarved) {
 TEST(ProcessChecksTest, APoolIsNotStarvedWhileItWorksOrHasNoWork) {
   const Finding busy = Worst(WithPool(3, {12, 13, 14}), "thread_pool");
   EXPECT_EQ(busy.level, FindingLevel::kWarn);
-  EXPECT_TRUE(absl::EndsWith(busy.what, "all of them are busy")) << busy.what;
+  EXPECT_TRUE(absl::EndsWith(busy.what, "those with work are busy")) << busy.what;
   const Finding calm = Worst(WithPool(8, {12, 0, 14}), "thread_pool");
   EXPECT_EQ(calm.level, FindingLevel::kPass);
   EXPECT_TRUE(absl::EndsWith(calm.what, "not starved")) << calm.what;
+}
+
+// Ten moments of a pool that lets 8 of its 20 workers work, of which so many have work and run.
+ProcessFacts WithIdleWorkersAboveTheGoal(uint32_t working, uint32_t running) {
+  ProcessFacts facts = HealthyProcess();
+  facts.pool.emplace();
+  for (int i = 0; i < 10; ++i) {
+    const PoolState state = {
+        .min_workers = 2, .max_workers = 64, .workers = 20, .working = working, .wanted = 8, .queued = 14};
+    facts.pool->moments.push_back({.state = state, .seen = 20, .waiting = 20 - running});
+  }
+  return facts;
+}
+
+TEST(ProcessChecksTest, IdleWorkersThatThePoolLetsNotWorkHelpNobody) {
+  const Finding starved = Worst(WithIdleWorkersAboveTheGoal(8, 1), "thread_pool");
+  EXPECT_EQ(starved.level, FindingLevel::kWarn);
+  EXPECT_EQ(
+      starved.what,
+      "thread pool: 20 workers of at most 64, 8 of them with work, 14 work items queued: it is starved, its workers "
+      "wait while work is left lying; the pool lets only 8 work for now");
+}
+
+TEST(ProcessChecksTest, IdleWorkersAreNotCountedAsWaiting) {
+  const Finding busy = Worst(WithIdleWorkersAboveTheGoal(8, 3), "thread_pool");
+  EXPECT_EQ(busy.level, FindingLevel::kWarn);
+  EXPECT_TRUE(absl::EndsWith(busy.what, "those with work are busy; the pool lets only 8 work for now")) << busy.what;
+}
+
+TEST(ProcessChecksTest, APoolThatMayLetAnIdleWorkerWorkIsNotStarved) {
+  EXPECT_EQ(Worst(WithIdleWorkersAboveTheGoal(7, 0), "thread_pool").level, FindingLevel::kPass);
+  ProcessFacts drained = WithIdleWorkersAboveTheGoal(8, 0);
+  drained.pool->moments[3].state.queued = 0;
+  EXPECT_EQ(Worst(drained, "thread_pool").level, FindingLevel::kPass);
 }
 
 TEST(ProcessChecksTest, OfAPoolWhoseQueuesAreNotKnownNothingIsClaimed) {

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // One thread of the pool that waited for a task, for 10 s.
-ProfileModel Waits(WeightUnit unit, uint64_t weight, const std::string& account = "") {
+ProfileModel Waits(WeightUnit unit, uint64_t weight, const std::string& account = "", uint32_t tid = 8) {
   ProfileModelBuilder builder;
   builder.meta().view = ProfileView::kWall;
   builder.meta().unit = unit;
@@ -28,8 +28,10 @@ ProfileModel Waits(WeightUnit unit, uint64_t weight, const std::string& account 
     const ModelFrameKind kind = name[0] == '[' ? ModelFrameKind::kMark : ModelFrameKind::kJit;
     frames.push_back(builder.Frame({.kind = kind, .name = builder.String(name)}));
   }
-  builder.Add(
-      {.time_ns = 1, .thread = builder.Thread({.pid = 7, .tid = 8}), .stack = builder.Stack(frames), .weight = weight});
+  builder.Add({.time_ns = 1,
+               .thread = builder.Thread({.pid = 7, .tid = tid}),
+               .stack = builder.Stack(frames),
+               .weight = weight});
   return *std::move(builder).Build();
 }
 
@@ -82,6 +84,40 @@ TEST(ReportWaitsTest, ThePoolSOwnNumbersStandBesideTheVerdict) {
                             R"({"workers":-6,"min_workers":2,"max_workers":6})"}) {
     EXPECT_THAT(text(other), AllOf(HasSubstr("The thread pool is"), Not(HasSubstr("own fields")))) << other;
   }
+}
+
+TEST(ReportWaitsTest, WithoutThreadsNothingIsSaidOfThePool) {
+  EXPECT_THAT(Text(Waits(WeightUnit::kMicroseconds, 10'000'000, "", 0)),
+              AllOf(HasSubstr("The profile does not tell threads apart, so nothing is known of a thread pool.\n"),
+                    Not(HasSubstr("No worker"))));
+}
+
+TEST(ReportWaitsTest, WhatThePoolLetsWorkComesFromTheAccount) {
+  const auto starved = [](const std::string& numbers) {
+    ProfileModelBuilder builder;
+    builder.meta() = Waits(WeightUnit::kMicroseconds, 1).meta;
+    builder.meta().account_json = absl::StrCat(R"({"thread_pool_numbers":)", numbers, "}");
+    const FrameIndex start =
+        builder.Frame({.kind = ModelFrameKind::kJit,
+                       .name = builder.String("System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart")});
+    const FrameIndex idle = builder.Frame(
+        {.kind = ModelFrameKind::kJit, .name = builder.String("System.Threading.LowLevelLifoSemaphore.WaitForSignal")});
+    for (uint32_t tid : {8, 9}) {
+      const FrameIndex mark =
+          builder.Frame({.kind = ModelFrameKind::kMark, .name = builder.String(tid == 8 ? "[task wait]" : "[idle]")});
+      const std::vector<FrameIndex> stack = tid == 8 ? std::vector{start, mark} : std::vector{start, idle, mark};
+      builder.Add({.time_ns = 1,
+                   .thread = builder.Thread({.pid = 7, .tid = tid}),
+                   .stack = builder.Stack(stack),
+                   .weight = 1'000'000});
+    }
+    return Text(*std::move(builder).Build());
+  };
+  const std::string known = R"({"workers":2,"min_workers":1,"max_workers":6,"queued":130)";
+  EXPECT_THAT(starved(known + R"(,"working":1,"wanted":1})"), HasSubstr("The thread pool is starved: 1 of 2 workers"));
+  EXPECT_THAT(starved(known + R"(,"working":1,"wanted":2})"), HasSubstr("The thread pool is not starved"));
+  EXPECT_THAT(starved(known + R"(,"working":1,"wanted":4294967296})"), HasSubstr("The thread pool is not starved"));
+  EXPECT_THAT(starved(known + "}"), HasSubstr("The thread pool is not starved"));
 }
 
 }  // namespace

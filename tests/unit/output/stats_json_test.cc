@@ -50,6 +50,9 @@ TEST(StatsJsonTest, TheThreadPoolIsThereWhereItIsKnown) {
   EXPECT_EQ(numbers(7)["thread_pool_numbers"],
             nlohmann::json::parse(R"({"workers":24,"min_workers":2,"max_workers":64,"queued":7})"));
   EXPECT_FALSE(numbers(std::nullopt)["thread_pool_numbers"].contains("queued"));
+  const auto both = nlohmann::json::parse(StatsJson(Account(), {"starved", PoolNumbers{2, 64, 24, 7, 8, 9}}));
+  EXPECT_EQ(both["thread_pool_numbers"]["working"], 8);
+  EXPECT_EQ(both["thread_pool_numbers"]["wanted"], 9);
 }
 
 TEST(StatsJsonTest, AProcessNameThatIsNotUtf8IsStillJson) {

@@ -50,6 +50,37 @@ TEST(WaitKindTest, NamesOfTheFullStyleAreMethodsToo) {
   EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.System.Threading.Monitor.Enter"}), WaitKind::kFutex);
 }
 
+// Task.Wait may run the task itself. The task's own method is what waits then.
+TEST(WaitKindTest, AMethodThatATaskWaitRunsWaitsForItself) {
+  const auto inside = [](int32_t syscall, const Names& kernel, Names managed, const Names& own) {
+    managed.insert(managed.end(), own.begin(), own.end());
+    for (const char* outer :
+         {"System.Threading.Tasks.Task.InnerInvoke",
+          "System.Threading.Tasks.ThreadPoolTaskScheduler.TryExecuteTaskInline",
+          "System.Threading.Tasks.Task.WrappedTryRunInline", "System.Threading.Tasks.Task.InternalWait",
+          "System.Threading.Tasks.Task.Wait", "Shop.Order.Total"}) {
+      managed.emplace_back(outer);
+    }
+    return KindOf(syscall, kernel, managed);
+  };
+  for (const char* own : {"Shop.Front.Reads", "Shop!Shop.Front.Reads(System.Object, int) [OptimizedTier1]",
+                          "System.Int32 Shop.Front.Reads(System.Object)", "(int, System.String) Shop.Front.Reads()",
+                          "System.Collections.Generic.Dictionary<int, System.String> Shop.Front.Reads()",
+                          "[Shop]Shop.Front.Reads()", "System.Int32[] Shop.Front<int, long>.Reads()"}) {
+    EXPECT_EQ(inside(SYS_recvmsg, {}, {"System.Net.Sockets.Socket.Receive"}, {own}), WaitKind::kSocket) << own;
+    EXPECT_EQ(inside(SYS_futex, {}, {"System.Threading.Thread.Sleep"}, {own}), WaitKind::kSleep) << own;
+    EXPECT_EQ(inside(SYS_read, {"filemap_read"}, {"System.IO.RandomAccess.ReadAtOffset"}, {own}), WaitKind::kFile);
+    EXPECT_EQ(inside(SYS_futex, {}, {"System.Threading.Lock.TryEnterSlow"}, {own}), WaitKind::kLock) << own;
+    EXPECT_EQ(inside(SYS_futex, {}, {}, {own}), WaitKind::kFutex) << own;
+  }
+  // Names before that of a method of the libraries make it no method of the program.
+  for (const char* stub :
+       {"[stub IL_STUB_PInvoke(int)] [Optimized]", "(bool, int) System.Threading.Waits.Tries()", "[jit 0x7f12]",
+        "System.Private.CoreLib!System.Threading.Waits.Tries<int, Shop.Order>(Shop.Order)"}) {
+    EXPECT_EQ(inside(SYS_futex, {}, {}, {stub}), WaitKind::kTaskWait) << stub;
+  }
+}
+
 TEST(WaitKindTest, ThreadsThatWaitForWorkAreIdle) {
   EXPECT_EQ(KindOf(SYS_futex, {},
                    {"System.Threading.LowLevelLifoSemaphore.WaitForSignal",

@@ -3,6 +3,7 @@
 #ifndef CLRSAMPLER_CLR_MEMORY_POOL_READER_H_
 #define CLRSAMPLER_CLR_MEMORY_POOL_READER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -23,6 +24,8 @@ struct PoolState {
 
   // The pool adds no worker any more.
   bool is_full() const { return workers >= max_workers; }
+  // No other worker may begin what is queued. Idle workers above `wanted` get no work; they end after 20 s.
+  bool leaves_work_lying() const { return queued.value_or(0) > 0 && working >= std::min(workers, wanted); }
 };
 
 // One process. Main loop only. Borrows the runtime.

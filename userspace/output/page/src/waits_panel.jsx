@@ -6,6 +6,9 @@ import {RUNNING, summarizeWaits, WAIT_TEXTS} from './waits.js';
 const MOST_SITES = 30;
 const MOST_WAKERS = 3;  // of one site
 
+// Other sentences give no verdict: it is not known, or there are several pools.
+const verdictClass = (verdict) => (/ is starved/.test(verdict) ? 'poor' : / is not starved/.test(verdict) ? 'good' : '');
+
 /** onMark: a frame in the picture; onFocus: only its stacks; onWakers: stacks of its wakers; null where the profile does not tell. */
 export function WaitsPanel({profile, wanted, marked, onMark, onFocus, onWakers}) {
   const {running, waited, kinds, sites} = useMemo(() => summarizeWaits(profile, wanted), [profile, wanted]);
@@ -16,7 +19,7 @@ export function WaitsPanel({profile, wanted, marked, onMark, onFocus, onWakers})
   const siteProps = {profile, unit, whole: waited, marked, onMark, onFocus, onWakers};
   return (
     <div class="waits">
-      {verdict && <p class={`verdict ${/ is starved/.test(verdict) ? 'poor' : 'good'}`}>{verdict}</p>}
+      {verdict && <p class={`verdict ${verdictClass(verdict)}`}>{verdict}</p>}
       <h3>{running > 0 ? 'Running and waiting' : 'Waiting'}</h3>
       <p class="note">{shortWeightText(waited, unit)} of waiting{duration > 0 && `, ${threads(waited)}`}{running > 0 && `; ${shortWeightText(running, unit)} of running`}.</p>
       <ul class="kinds">
