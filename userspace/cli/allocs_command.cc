@@ -85,16 +85,17 @@ absl::Status RunByStream(const AllocsConfig& config) {
   };
   const absl::StatusOr<EventWatchResult> result =
       WatchEvents(watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
+  RETURN_IF_ERROR(result.status());
   // The events that came before an error are worth having.
-  if (!result.ok() && (!profile || profile->account().samples_written == 0)) return result.status();
-  profile->Finish(result.ok() ? *result : EventWatchResult());
+  if (!result->ended.ok() && (!profile || profile->account().samples_written == 0)) return result->ended;
+  profile->Finish(*result);
   const Account& account = profile->account();
   LineOutput output(STDOUT_FILENO);
   output.Print(absl::StripSuffix(Tables(config, profile->frames(), profile->stacks(), account), "\n"));
   RETURN_IF_ERROR(output.Finish());
   SayLeftOut(output);
   SayNotices(account, /*needs_samples=*/false);
-  return result.status();
+  return result->ended;
 }
 
 }  // namespace

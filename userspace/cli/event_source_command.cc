@@ -192,11 +192,12 @@ absl::Status RunEventSource(const RecordConfig& config) {
   };
   const absl::StatusOr<EventWatchResult> result =
       WatchEvents(watch, began, [&](const ClrEventRecord& record) { profile->Add(record); });
+  RETURN_IF_ERROR(result.status());
   // The events that came before an error are worth having.
-  if (!result.ok() && (!profile || profile->account().samples_written == 0)) return result.status();
-  profile->Finish(result.ok() ? *result : EventWatchResult());
+  if (!result->ended.ok() && (!profile || profile->account().samples_written == 0)) return result->ended;
+  profile->Finish(*result);
   absl::Status written = WriteResults(config, *profile, options, filter, results);
-  written.Update(result.status());
+  written.Update(result->ended);
   return written;
 }
 

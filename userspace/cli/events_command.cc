@@ -58,6 +58,10 @@ void SayWhatIsMissing(const EventWatchResult& result, uint32_t buffer_megabytes)
     std::fprintf(stderr, "note: %llu events stand behind newer ones\n",
                  static_cast<unsigned long long>(result.unsorted));
   }
+  if (result.not_taken > 0) {
+    std::fprintf(stderr, "note: %llu events were not taken, since they came too long after the end\n",
+                 static_cast<unsigned long long>(result.not_taken));
+  }
   if (result.broke_off) std::fprintf(stderr, "note: the process ended before its last events had come\n");
 }
 
@@ -117,8 +121,9 @@ absl::Status RunSession(const EventsConfig& config, uint64_t duration_ns, LineOu
         output.Print(config.format == "json" ? EventJson(record, config.pid, config.source)
                                              : EventLine(record, *first_ns));
       });
-  if (result.ok()) SayWhatIsMissing(*result, config.buffer_megabytes);
-  return result.status();
+  RETURN_IF_ERROR(result.status());
+  SayWhatIsMissing(*result, config.buffer_megabytes);
+  return result->ended;
 }
 
 absl::Status RunLibrary(const EventsConfig& config, uint64_t duration_ns, LineOutput& output) {

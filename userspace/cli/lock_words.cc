@@ -1,6 +1,7 @@
 #include "cli/lock_words.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -66,7 +67,21 @@ std::string HeldLocksText(const ThreadStacks& stacks, size_t rows) {
                     method.empty() ? "" : absl::StrCat(", in ", method), "\n");
   }
   if (waiting > rows) absl::StrAppend(&text, waiting - rows, " more threads wait for locks\n");
+  if (!stacks.locks_trouble.empty()) {
+    absl::StrAppend(&text, "the holders of ", text.empty() ? "" : "other ",
+                    "locks are not known: ", PrintableText(stacks.locks_trouble), "\n");
+  }
   return text.empty() ? "no thread waits for a monitor or a System.Threading.Lock\n" : text;
+}
+
+void AddHeldLocks(const absl::StatusOr<ThreadStacks>& stacks, nlohmann::ordered_json& json) {
+  json["held_at_end"] = stacks.ok() ? HeldLocksJson(*stacks) : nlohmann::ordered_json::array();
+  const std::string trouble = stacks.ok() ? stacks->locks_trouble : std::string(stacks.status().message());
+  if (!trouble.empty()) json["held_at_end_trouble"] = trouble;
+}
+
+void SayNoticesOf(const ThreadStacks& stacks) {
+  for (const std::string& notice : stacks.notices) std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());
 }
 
 nlohmann::ordered_json HeldLocksJson(const ThreadStacks& stacks) {

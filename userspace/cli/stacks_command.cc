@@ -95,7 +95,7 @@ absl::Status RunStacks(const StacksConfig& config) {
       Print(stacks, thread);
     }
   }
-  for (const std::string& notice : stacks.notices) std::fprintf(stderr, "note: %s\n", PrintableText(notice).c_str());
+  SayNoticesOf(stacks);
   return absl::OkStatus();
 }
 

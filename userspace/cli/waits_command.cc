@@ -91,12 +91,6 @@ absl::Status PrintTables(const WaitsConfig& config, RecordOptions options,
                   output);
 }
 
-nlohmann::ordered_json WithHeldLocks(nlohmann::ordered_json json, const absl::StatusOr<ThreadStacks>& now) {
-  json["held_at_end"] = now.ok() ? HeldLocksJson(*now) : nlohmann::ordered_json::array();
-  if (!now.ok()) json["held_at_end_trouble"] = now.status().message();
-  return json;
-}
-
 }  // namespace
 
 void DeclareWaitsOptions(CLI::App& app, WaitsConfig& config) {
@@ -140,7 +134,12 @@ absl::Status RunLocks(const WaitsConfig& config) {
                                                {WaitKind::kMonitor, WaitKind::kLock, WaitKind::kSemaphore,
                                                 WaitKind::kEvent, WaitKind::kTaskWait, WaitKind::kFutex});
     const absl::StatusOr<ThreadStacks> now = TakeThreadStacks(config.watch.pid, config.watch.names, {}, files.get());
-    if (config.watch.json) return Text(WithHeldLocks(ToJson(summary, recorder.account()), now));
+    if (now.ok()) SayNoticesOf(*now);
+    if (config.watch.json) {
+      nlohmann::ordered_json json = ToJson(summary, recorder.account());
+      AddHeldLocks(now, json);
+      return Text(json);
+    }
     return absl::StrCat(
         WaitSummaryText(summary, recorder.account(), config.rows), "\nat the end:\n",
         now.ok() ? HeldLocksText(*now, config.rows)

@@ -25,6 +25,10 @@ std::vector<AllocatedBytes> Sorted(const absl::flat_hash_map<std::string, uint64
 // The share of it that was seen, and where the rest is known from.
 std::string SeenText(const Account& account) {
   if (CountOf(account.events, "lost") > 0) return "more were, since events were lost";
+  if (CountOf(account.events, "damaged") > 0) return "more were, since events were damaged";
+  for (const char* const missing : {"failed", "broke_off", "not_taken"}) {
+    if (CountOf(account.events, missing) > 0) return "more may have been, since the last events are missing";
+  }
   const SeenShare share =
       SeenShareOf(CountOf(account.allocations, "estimated_bytes"), CountOf(account.allocations, "bytes"),
                   CountOf(account.allocations, "counted_bytes"));

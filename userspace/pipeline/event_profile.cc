@@ -44,20 +44,38 @@ void EventProfile::Count(const ClrEventRecord& record, const CountedEvent& count
   }
   ++(frames().at(stack_.front()).text == kDeeperThanLimit ? account_.stacks_truncated : account_.stacks_complete);
   if (!counted.type.empty()) stack_.push_back(TypeFrame(counted.type));
+  BoundStack(ledger_.LabelOf(stacks_.process()), !counted.type.empty());
   uint32_t sources = 0;
   for (const FrameId frame : stack_) {
     sources |= 1u << static_cast<unsigned>(frames().at(frame).source);
     account_.CountFrame(frames().at(frame), 1);
   }
-  const Process& process = stacks_.process();
-  const StackId stack = table_.Intern(ledger_.Count(process, sources), stack_);
+  const StackId stack = table_.Intern(ledger_.Count(stacks_.process(), sources), stack_);
   table_.Add(stack, counted.weight);
   ++account_.samples_taken;
   ++account_.samples_written;
-  if (!options_.keep_samples) return;
-  samples_.Add(
-      {process.key.tgid, static_cast<uint32_t>(record.tid), process.comm, "", process.container.cgroup.container_id},
-      {record.time_ns}, stack, SampleState::kNone, counted.weight);
+  if (options_.keep_samples) KeepSample(record, stack, counted.weight);
+}
+
+void EventProfile::BoundStack(LabelId label, bool has_type) {
+  if (table_.size() < kMaxStacks || table_.Has(label, stack_)) return;
+  ++stacks_left_out_;
+  const FrameId type = stack_.back();
+  stack_ = {Mark("[stack of a program with too many]")};
+  if (has_type) stack_.push_back(type);
+}
+
+void EventProfile::KeepSample(const ClrEventRecord& record, StackId stack, uint64_t weight) {
+  const Process& process = stacks_.process();
+  SampleLog::Thread thread{process.key.tgid, static_cast<uint32_t>(record.tid), process.comm, "",
+                           process.container.cgroup.container_id};
+  if (threads_.size() < kMaxThreads) threads_.insert(record.tid);
+  if (!threads_.contains(record.tid)) {
+    ++threads_left_out_;
+    thread.tid = 0;
+    thread.name = "[thread of a program with too many]";
+  }
+  samples_.Add(thread, {record.time_ns}, stack, SampleState::kNone, weight);
 }
 
 FrameId EventProfile::TypeFrame(absl::string_view type) {
@@ -76,9 +94,16 @@ FrameId EventProfile::Mark(absl::string_view text) {
 void EventProfile::Finish(const EventWatchResult& result) {
   main_loop_.Check();
   account_.duration_seconds = static_cast<double>(stacks_.clock().Now().ns - began_.ns) / 1e9;
-  account_.events = {{"counted", account_.samples_written}, {"lost", result.lost},
-                     {"damaged", result.damaged},           {"unsorted", result.unsorted},
-                     {"without_stack", without_stack_},     {"broke_off", result.broke_off ? 1 : 0}};
+  account_.events = {{"counted", account_.samples_written},
+                     {"lost", result.lost},
+                     {"damaged", result.damaged},
+                     {"unsorted", result.unsorted},
+                     {"not_taken", result.not_taken},
+                     {"without_stack", without_stack_},
+                     {"stacks_left_out", stacks_left_out_},
+                     {"threads_left_out", threads_left_out_},
+                     {"broke_off", result.broke_off ? 1 : 0},
+                     {"failed", result.ended.ok() ? 0 : 1}};
   ledger_.SetRuntime(stacks_.process().key, stacks_.RuntimeVersion());
   account_.processes = ledger_.Accounts();
   CountSources();
@@ -110,6 +135,22 @@ void EventProfile::SayWhatIsMissing(const EventWatchResult& result) {
   if (result.damaged > 0) {
     notices.Add("events_damaged", "",
                 absl::StrCat(result.damaged, " events were shorter than their fields and left out"));
+  }
+  if (result.not_taken > 0) {
+    notices.Add("events_not_taken", "",
+                absl::StrCat(result.not_taken, " events were not taken, since they came too long after the end"),
+                "record for a shorter time");
+  }
+  if (stacks_left_out_ > 0) {
+    notices.Add("event_stacks_left_out", "",
+                absl::StrCat(stacks_left_out_, " events have no stack, since there are more than ", kMaxStacks,
+                             " different ones"),
+                "record for a shorter time");
+  }
+  if (threads_left_out_ > 0) {
+    notices.Add("event_threads_left_out", "",
+                absl::StrCat(threads_left_out_, " events have no thread, since there are more than ", kMaxThreads),
+                "record for a shorter time");
   }
   if (result.broke_off) {
     notices.Add("events_broke_off", "", "the process ended before its last events had come");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "formats/nettrace/clr_event_stream.h"
 #include "formats/profile/profile_model.h"
@@ -39,6 +40,10 @@ class EventProfile {
  public:
   // Names of types that a process can make us keep: of 2,048 characters each.
   static constexpr size_t kMaxTypes = 1 << 14;
+  // Distinct stacks: of some 100 frames each they take 64 MB. An event with another one has a mark and its type.
+  static constexpr size_t kMaxStacks = 1 << 17;
+  // Threads with events whose times are kept. Events of others are those of a thread 0.
+  static constexpr size_t kMaxThreads = 1 << 16;
 
   explicit EventProfile(const EventProfileOptions& options);
 
@@ -62,6 +67,9 @@ class EventProfile {
   // Into stack_, without what the runtime does to throw or to wait.
   void Name(const ClrEventRecord& record);
   void Count(const ClrEventRecord& record, const CountedEvent& counted);
+  // Puts a mark in the place of stack_ if there is no room for it.
+  void BoundStack(LabelId label, bool has_type);
+  void KeepSample(const ClrEventRecord& record, StackId stack, uint64_t weight);
   void CountSources();
   void SayWhatIsMissing(const EventWatchResult& result);
 
@@ -75,7 +83,10 @@ class EventProfile {
   absl::flat_hash_map<std::string, FrameId> types_;
   LockWaits waits_;
   std::vector<FrameId> stack_;
+  absl::flat_hash_set<uint64_t> threads_;  // of samples_
   uint64_t without_stack_ = 0;
+  uint64_t stacks_left_out_ = 0;  // events, as the next one
+  uint64_t threads_left_out_ = 0;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

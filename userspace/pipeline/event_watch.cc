@@ -2,7 +2,6 @@
 
 #include <signal.h>
 
-#include <optional>
 #include <utility>
 
 #include "clr/diagnostics_client.h"
@@ -10,6 +9,7 @@
 #include "os/clock.h"
 #include "pipeline/agent_sandbox.h"
 #include "pipeline/diagnosed_target.h"
+#include "pipeline/event_pump.h"
 #include "pipeline/stop_events.h"
 #include "process/proc_root.h"
 #include "process/target_files.h"
@@ -18,10 +18,6 @@
 namespace clrsampler {
 namespace {
 
-// The interval of looks while a request is under way, and at other times, when arriving data wakes the loop.
-constexpr int kRequestMs = 20;
-constexpr int kIdleMs = 200;
-
 TracingRequest RequestFor(const EventWatchOptions& options) {
   const ClrEventDemand demand = DemandOf(options.kinds);
   return {.provider = std::string(kClrProvider),
@@ -29,31 +25,6 @@ TracingRequest RequestFor(const EventWatchOptions& options) {
           .level = demand.level,
           .buffer_megabytes = options.buffer_megabytes,
           .stacks = options.stacks};
-}
-
-// Until the session is over.
-void Run(EventSession& session, ClrEventStream& stream, StopEvents& stop, uint64_t duration_ns,
-         absl::FunctionRef<void()> began) {
-  const SystemClock clock;
-  const auto take = [&](std::span<const std::byte> bytes) {
-    if (absl::Status taken = stream.Take(bytes); !taken.ok()) session.Abandon(std::move(taken));
-  };
-  std::optional<MonotonicTime> end;
-  bool stopping = false;
-  while (!session.over()) {
-    stop.Wait(session.began() && !stopping ? kIdleMs : kRequestMs);
-    const MonotonicTime now = clock.Now();
-    session.Step(now, take);
-    if (session.began() && !session.over() && !end.has_value()) {
-      end = duration_ns == 0 ? MonotonicTime::Max() : MonotonicTime{now.ns + duration_ns};
-      if (absl::Status watched = stop.WatchReadable(session.fd()); !watched.ok()) session.Abandon(std::move(watched));
-      began();
-    }
-    if (!stopping && (stop.signalled() || (end.has_value() && now >= *end))) {
-      session.Stop(now);
-      stopping = true;
-    }
-  }
 }
 
 }  // namespace
@@ -77,11 +48,10 @@ absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, a
   absl::StatusOr<EventSession> session = EventSession::Start([&] { return ConnectToRuntime(kProcRoot, target, files); },
                                                              RequestFor(options), SystemClock().Now());
   if (!session.ok()) return ExplainDiagnostics(session.status(), options.pid);
-  ClrEventStream stream(options.kinds, std::move(receiver));
-  Run(*session, stream, stop, options.duration_ns, began);
-  const absl::Status finished = stream.Finish();
-  if (!session->status().ok()) return ExplainDiagnostics(session->status(), options.pid);
-  return EventWatchResult{stream.lost(), stream.damaged(), stream.unsorted(), !finished.ok()};
+  const SystemClock clock;
+  EventWatchResult result = EventPump(*session, stop, clock, options.duration_ns).Run(options.kinds, began, receiver);
+  if (!result.ended.ok()) result.ended = ExplainDiagnostics(result.ended, options.pid);
+  return result;
 }
 
 }  // namespace clrsampler

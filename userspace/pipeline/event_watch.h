@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "formats/nettrace/clr_event_stream.h"
+#include "pipeline/event_pump.h"
 #include "process/file_broker.h"
 #include "sandbox/sandbox.h"
 
@@ -30,16 +31,10 @@ struct EventWatchOptions {
   std::function<void()> prepare = nullptr;
 };
 
-struct EventWatchResult {
-  uint64_t lost = 0;       // the runtime could not keep them
-  uint64_t damaged = 0;    // their payloads are shorter than their fields
-  uint64_t unsorted = 0;   // they came after newer ones
-  bool broke_off = false;  // the process was gone before its last events came
-};
-
 // `began` is called when the runtime has agreed, and `receiver` for each event, in the order of their times. An error
-// is a sentence with a hint: the process is not there or has no such socket, another user's, refuses, does not answer
-// or speaks nonsense. Events that came before it have been given out. Once a process: it gives rights up.
+// is a sentence with a hint: the process is not there, or has no such socket, or it is another user's. So is `ended`:
+// the process refuses, does not answer or speaks nonsense. Events that came before it have been given out. Once a
+// process: it gives rights up.
 absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
                                              ClrEventStream::Receiver receiver);
 

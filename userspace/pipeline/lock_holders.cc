@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "formats/proc/status_text.h"
 #include "formats/proc/syscall_text.h"
 #include "os/file_io.h"
@@ -54,25 +55,27 @@ std::optional<HeldLock> LockHolders::ReadOne(const Thread& thread) {
   return held;
 }
 
-// False: it may wait for a lock, and did not stand still.
-bool LockHolders::IsTold(uint32_t tid, const Thread& thread) {
+// False: it may wait for a lock, and did not stand still, or the lock was just being left or taken.
+bool LockHolders::IsTold(uint32_t tid, const Thread& thread, bool is_last) {
   const std::optional<uint64_t> before = SwitchesOfStanding(tid, thread);
   std::optional<HeldLock> held = ReadOne(thread);
   if (!held) return true;
   if (!before || SwitchesOfStanding(tid, thread) != before) return false;
+  if (held->wait.changing || (!held->wait.held && !is_last)) return false;
   waits_[tid] = *std::move(held);
   return true;
 }
 
 void LockHolders::Read() {
   main_loop_.Check();
-  reader_.Refresh();
+  listed_ = reader_.Refresh();
   std::vector<uint32_t> left;
   for (const auto& [tid, thread] : threads_) left.push_back(tid);
   for (int look = 0; look < kLooks && !left.empty(); ++look) {
     if (look > 0) nanosleep(&kBetweenLooks, nullptr);
-    std::erase_if(left, [this](uint32_t tid) { return IsTold(tid, threads_[tid]); });
+    std::erase_if(left, [&](uint32_t tid) { return IsTold(tid, threads_[tid], look + 1 == kLooks); });
   }
+  restless_ = left.size();
   std::map<uint32_t, uint32_t> waits_for;
   for (const auto& [tid, held] : waits_) {
     if (held.holder_tid != 0 && !held.wait.limited) waits_for[tid] = held.holder_tid;
@@ -80,6 +83,16 @@ void LockHolders::Read() {
   for (std::vector<uint32_t>& cycle : WaitCycles(waits_for)) {
     if (Holds(cycle)) deadlocks_.push_back(std::move(cycle));
   }
+}
+
+std::string LockHolders::Trouble() const {
+  std::vector<std::string> all;
+  if (!listed_.ok()) all.emplace_back(listed_.message());
+  if (restless_ > 0) {
+    all.push_back(
+        absl::StrCat("threads that ran, or whose lock changed hands, each time that they were looked at: ", restless_));
+  }
+  return absl::StrJoin(all, "; ");
 }
 
 // All of them stand, then each waits for the next one, then all of them have stood all the time.

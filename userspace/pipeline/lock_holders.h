@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "clr/memory/monitor_reader.h"
 #include "status/thread_checker.h"
 
@@ -33,6 +34,9 @@ class LockHolders {
   // Reads what those threads wait for.
   void Read();
 
+  // Why `waits` may lack some; empty: it lacks none.
+  std::string Trouble() const;
+
   const std::map<uint32_t, HeldLock>& waits() const { return waits_; }  // by tid
   // As WaitCycles (profile/wait_cycles.h) has them.
   const std::vector<std::vector<uint32_t>>& deadlocks() const { return deadlocks_; }
@@ -46,7 +50,7 @@ class LockHolders {
   // How often a thread that stands where its stack was taken has left a CPU; nullopt: it runs, or stands elsewhere.
   std::optional<uint64_t> SwitchesOfStanding(uint32_t tid, const Thread& thread) const;
   std::optional<HeldLock> ReadOne(const Thread& thread);
-  bool IsTold(uint32_t tid, const Thread& thread);
+  bool IsTold(uint32_t tid, const Thread& thread, bool is_last);
   bool Holds(const std::vector<uint32_t>& cycle);
 
   const std::string proc_root_;
@@ -56,6 +60,8 @@ class LockHolders {
   std::map<uint32_t, uint32_t> by_namespace_;  // tid of ours by that of the process
   std::map<uint32_t, HeldLock> waits_;
   std::vector<std::vector<uint32_t>> deadlocks_;
+  absl::Status listed_;
+  size_t restless_ = 0;  // threads that seemed to wait and were never told
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "capture/thread_dump.h"
 #include "clr/memory/memory_methods.h"
 #include "clr/runtime_discovery.h"
@@ -87,9 +88,13 @@ ThreadLock Told(const HeldLock& held, std::span<const NamedFrame> frames, NameSt
 void AddLocks(uint32_t pid, const std::vector<DumpedThread>& dumped, NameStyle names, RuntimeMemory& runtime,
               ThreadStacks& stacks) {
   LockHolders holders(kProcRoot, pid, runtime);
+  size_t without_stack = 0;
   for (size_t i = 0; i < dumped.size(); ++i) {
     const absl::StatusOr<RawStack> raw = Parse(dumped[i]);
-    if (!raw.ok()) continue;
+    if (!raw.ok()) {
+      ++without_stack;
+      continue;
+    }
     const uint64_t stack_pointer = raw->sample().sp;
     ThreadStack& thread = stacks.threads[i];
     const std::vector<NamedFrame> frames = NamesOf(thread);
@@ -106,6 +111,20 @@ void AddLocks(uint32_t pid, const std::vector<DumpedThread>& dumped, NameStyle n
     if (held != holders.waits().end()) thread.lock = Told(held->second, NamesOf(thread), names);
   }
   stacks.deadlocks = holders.deadlocks();
+  stacks.locks_trouble = holders.Trouble();
+  if (without_stack > 0) {
+    absl::StrAppend(&stacks.locks_trouble, stacks.locks_trouble.empty() ? "" : "; ",
+                    "threads without a stack: ", without_stack);
+  }
+}
+
+void TellLocks(const Process& process, const std::vector<DumpedThread>& dumped, NameStyle names, const Sources& sources,
+               ThreadStacks& stacks) {
+  RuntimeMemory* const runtime = sources.memory == nullptr ? nullptr : sources.memory->RuntimeOf(process.key);
+  if (runtime != nullptr) return AddLocks(process.key.tgid, dumped, names, *runtime, stacks);
+  const std::string refusal = sources.memory == nullptr ? "" : sources.memory->RefusalOf(process.key);
+  stacks.locks_trouble =
+      absl::StrCat("no memory of a .NET runtime is read", refusal.empty() ? "" : absl::StrCat(": ", refusal));
 }
 
 }  // namespace
@@ -163,8 +182,7 @@ absl::StatusOr<ThreadStacks> TakeThreadStacks(uint32_t pid, NameStyle names, con
     }
     result.threads.push_back(std::move(stack));
   }
-  RuntimeMemory* const runtime = sources.memory == nullptr ? nullptr : sources.memory->RuntimeOf(process.key);
-  if (runtime != nullptr) AddLocks(pid, *dumped, names, *runtime, result);
+  TellLocks(process, *dumped, names, sources, result);
   for (const Notice& notice : notices.kept()) result.notices.push_back(notice.message);
   return result;
 }

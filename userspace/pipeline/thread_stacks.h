@@ -49,6 +49,8 @@ struct ThreadStacks {
   std::vector<ThreadStack> threads;  // by id
   // Threads that wait for each other's locks in a circle, each for one that the next one holds, and without a limit.
   std::vector<std::vector<uint32_t>> deadlocks;
+  // Why threads may wait for locks of which nothing is told here; empty: none does.
+  std::string locks_trouble;
   std::vector<std::string> notices;
 };
 

@@ -37,6 +37,7 @@ class StackTable {
   const std::string& label(LabelId id) const { return labels_[id]; }
 
   StackId Intern(LabelId label, std::span<const FrameId> frames);
+  bool Has(LabelId label, std::span<const FrameId> frames) const { return ids_.contains(StackView{label, frames}); }
   void Add(StackId stack, uint64_t count) { counts_[stack] += count; }
 
   // Puts other frames in the place of some, in all stacks; stacks that have become equal are one. Gives the new id of

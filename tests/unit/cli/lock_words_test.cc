@@ -77,6 +77,33 @@ TEST(LockWordsTest, ADeadlockIsOneSentenceAndALineForEachThread) {
   EXPECT_EQ(DeadlockText({}), "");
 }
 
+TEST(LockWordsTest, WhereNothingCouldBeReadNoThreadIsSaidToWaitForNothing) {
+  ThreadStacks stacks;
+  EXPECT_EQ(HeldLocksText(stacks, 5), "no thread waits for a monitor or a System.Threading.Lock\n");
+  nlohmann::ordered_json json;
+  AddHeldLocks(stacks, json);
+  EXPECT_EQ(json.dump(), R"({"held_at_end":[]})");
+  stacks.locks_trouble = "it has\x1bno list";
+  EXPECT_THAT(HeldLocksText(stacks, 5), testing::MatchesRegex("the holders of locks are not known: it has.+no list\n"));
+  EXPECT_THAT(HeldLocksText(stacks, 5), testing::Not(testing::HasSubstr("\x1b")));
+  AddHeldLocks(stacks, json);
+  EXPECT_EQ(json["held_at_end_trouble"], "it has\x1bno list");
+  AddHeldLocks(absl::NotFoundError("it has ended"), json);
+  EXPECT_EQ(json["held_at_end_trouble"], "it has ended");
+}
+
+TEST(LockWordsTest, WhatIsKnownStandsAboveWhatIsNot) {
+  ThreadStacks stacks = Deadlocked();
+  stacks.locks_trouble = "threads without a stack: 2";
+  const std::string text = HeldLocksText(stacks, 5);
+  EXPECT_THAT(text, testing::StartsWith("deadlock: "));
+  EXPECT_THAT(text, testing::EndsWith("\nthe holders of other locks are not known: threads without a stack: 2\n"));
+  nlohmann::ordered_json json;
+  AddHeldLocks(stacks, json);
+  EXPECT_EQ(json["held_at_end"].size(), 3u);
+  EXPECT_EQ(json["held_at_end_trouble"], "threads without a stack: 2");
+}
+
 TEST(LockWordsTest, JsonHasTheHolderAndTheCircle) {
   const ThreadStacks stacks = Deadlocked();
   nlohmann::ordered_json first, third, fourth;

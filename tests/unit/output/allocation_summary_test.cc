@@ -64,6 +64,22 @@ TEST_F(AllocationSummaryTest, TheTextSaysHowMuchOfItWasSeen) {
   EXPECT_THAT(text, HasSubstr("25 % of them were seen, 75 % were counted by the runtime: the probes are detached"));
 }
 
+TEST_F(AllocationSummaryTest, AStreamThatLacksEventsIsNotSaidToHaveThemAll) {
+  Add({Managed("Shop.Add"), Type("Shop.Order")}, 80'000'000);
+  account_.duration_seconds = 2;
+  const auto text = [&](const char* missing) {
+    account_.events = {{"lost", 0}, {"damaged", 0}, {"broke_off", 0}, {"failed", 0}, {"not_taken", 0}};
+    account_.events[missing] = 1;
+    return AllocationSummaryText(SummarizeAllocations(frames_, stacks_), account_, 1);
+  };
+  EXPECT_THAT(text("counted"), HasSubstr("every 100 KB of them was seen"));
+  EXPECT_THAT(text("lost"), HasSubstr("; more were, since events were lost\n"));
+  EXPECT_THAT(text("damaged"), HasSubstr("; more were, since events were damaged\n"));
+  for (const char* const missing : {"broke_off", "failed", "not_taken"}) {
+    EXPECT_THAT(text(missing), HasSubstr("; more may have been, since the last events are missing\n")) << missing;
+  }
+}
+
 TEST_F(AllocationSummaryTest, NothingIsSaidToBeNothing) {
   account_.duration_seconds = 1;
   EXPECT_THAT(AllocationSummaryText(SummarizeAllocations(frames_, stacks_), account_, 5),

@@ -36,10 +36,11 @@ class EventProfileTest : public ::testing::Test {
     options.buffer_megabytes = 16;
     return options;
   }
-  static void Add(EventProfile& profile, uint64_t time_ns, ClrEvent event, std::vector<uint64_t> stack) {
+  static void Add(EventProfile& profile, uint64_t time_ns, ClrEvent event, std::vector<uint64_t> stack,
+                  uint64_t tid = 7) {
     ClrEventRecord record;
     record.time_ns = profile.began().ns + time_ns;
-    record.tid = 7;
+    record.tid = tid;
     record.stack = stack;
     record.event = std::move(event);
     profile.Add(record);
@@ -124,16 +125,67 @@ TEST_F(EventProfileTest, TypesAreBounded) {
   EXPECT_THAT(stacks.back(), Pair("[stack not taken];[type of a program with too many]", 1u));
 }
 
+// Each bit of its number is an address in code, or one where none is.
+std::vector<uint64_t> NumberedStack(uint64_t number) {
+  std::vector<uint64_t> stack;
+  for (int bit = 0; bit < 18; ++bit) stack.push_back((number >> bit & 1) != 0 ? ReturnAddress() : 2);
+  return stack;
+}
+
+TEST_F(EventProfileTest, StacksAreBounded) {
+  EventProfile profile(Options(ProfileView::kExceptions));
+  profile.Begin();
+  constexpr uint64_t kMore = 5;
+  for (uint64_t i = 0; i < EventProfile::kMaxStacks + kMore; ++i) {
+    Add(profile, kMillisecondNs, Thrown("T"), NumberedStack(i));
+  }
+  Add(profile, kMillisecondNs, Thrown("T"), NumberedStack(1));
+  profile.Finish({});
+  const auto stacks = Stacks(profile);
+  ASSERT_EQ(stacks.size(), EventProfile::kMaxStacks + 1);
+  EXPECT_EQ(stacks[1].second, 2u) << "one that is known has room";
+  EXPECT_THAT(stacks.back(), Pair("[stack of a program with too many];T", kMore));
+  EXPECT_EQ(profile.account().events.at("stacks_left_out"), kMore);
+  EXPECT_EQ(profile.account().events.at("counted"), EventProfile::kMaxStacks + kMore + 1);
+  ASSERT_EQ(profile.account().notices.size(), 1u);
+  EXPECT_EQ(profile.account().notices[0].kind, "event_stacks_left_out");
+}
+
+// A stream says by itself which thread an event is of.
+TEST_F(EventProfileTest, ThreadsAreBounded) {
+  EventProfile profile(Options(ProfileView::kExceptions, /*keep_samples=*/true));
+  profile.Begin();
+  constexpr uint64_t kMore = 5;
+  for (uint64_t i = 0; i < EventProfile::kMaxThreads + kMore; ++i) {
+    Add(profile, kMillisecondNs, Thrown("T"), {}, 100 + i);
+  }
+  Add(profile, kMillisecondNs, Thrown("T"), {}, 100);
+  profile.Finish({});
+  const auto& threads = profile.samples().threads();
+  ASSERT_EQ(threads.size(), EventProfile::kMaxThreads + 1);
+  EXPECT_EQ(threads.back().tid, 0u);
+  EXPECT_EQ(threads.back().name, "[thread of a program with too many]");
+  EXPECT_EQ(profile.account().events.at("threads_left_out"), kMore);
+  ASSERT_EQ(profile.account().notices.size(), 1u);
+  EXPECT_EQ(profile.account().notices[0].kind, "event_threads_left_out");
+}
+
 TEST_F(EventProfileTest, WhatIsMissingIsSaid) {
   EventProfile profile(Options(ProfileView::kExceptions));
   profile.Begin();
-  profile.Finish({.lost = 5, .damaged = 2, .unsorted = 1, .broke_off = true});
+  profile.Finish({.lost = 5,
+                  .damaged = 2,
+                  .unsorted = 1,
+                  .not_taken = 3,
+                  .broke_off = true,
+                  .ended = absl::DataLossError("nonsense")});
   EXPECT_THAT(profile.account().events,
               UnorderedElementsAre(Pair("counted", 0u), Pair("lost", 5u), Pair("damaged", 2u), Pair("unsorted", 1u),
-                                   Pair("without_stack", 0u), Pair("broke_off", 1u)));
+                                   Pair("not_taken", 3u), Pair("without_stack", 0u), Pair("stacks_left_out", 0u),
+                                   Pair("threads_left_out", 0u), Pair("broke_off", 1u), Pair("failed", 1u)));
   std::vector<std::string> kinds;
   for (const Notice& notice : profile.account().notices) kinds.push_back(notice.kind);
-  EXPECT_THAT(kinds, ElementsAre("events_lost", "events_damaged", "events_broke_off"));
+  EXPECT_THAT(kinds, ElementsAre("events_lost", "events_damaged", "events_not_taken", "events_broke_off"));
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ TEST_F(LockHoldersTest, HoldersHaveIdsOfOurNamespaceAndCirclesAreFound) {
   EXPECT_EQ(holders.waits().at(kFirst).holder_tid, kSecond);
   EXPECT_EQ(holders.waits().at(kSecond).holder_tid, kFirst);
   EXPECT_EQ(holders.waits().at(kThird).holder_tid, kFirst);
+  EXPECT_EQ(holders.Trouble(), "");
   EXPECT_THAT(holders.deadlocks(), ElementsAre(ElementsAre(kFirst, kSecond)));
 }
 
@@ -99,6 +100,35 @@ TEST_F(LockHoldersTest, WhatIsReadOfAThreadThatRunsDoesNotCount) {
   const LockHolders holders = Read();
   EXPECT_THAT(holders.waits(), ElementsAre(Key(kFirst)));
   EXPECT_THAT(holders.deadlocks(), IsEmpty());
+  EXPECT_EQ(holders.Trouble(), "threads that ran, or whose lock changed hands, each time that they were looked at: 1");
+}
+
+TEST_F(LockHoldersTest, AHolderThatIsBeingWrittenIsNotTold) {
+  Hold(0, kSecond);
+  Want(kFirst, 0);
+  objects_.fake.memory.Set<uint64_t>(blocks_[0] + objects_.fake.layout.sync_block.owner_os_id, 0);
+  Stand(kFirst, BlockedAt(kStack + kFirst));
+  const LockHolders holders = Read();
+  EXPECT_THAT(holders.waits(), IsEmpty());
+  EXPECT_THAT(holders.Trouble(), testing::HasSubstr("whose lock changed hands"));
+}
+
+TEST_F(LockHoldersTest, ALockThatNobodyHoldsAtEachLookIsHeldByNobody) {
+  Want(kFirst, 0);
+  Stand(kFirst, BlockedAt(kStack + kFirst));
+  const LockHolders holders = Read();
+  ASSERT_THAT(holders.waits(), ElementsAre(Key(kFirst)));
+  EXPECT_FALSE(holders.waits().at(kFirst).wait.held);
+  EXPECT_EQ(holders.Trouble(), "");
+}
+
+TEST_F(LockHoldersTest, AListOfThreadsThatCantBeReadIsTrouble) {
+  for (const auto& [tid, thread] : threads_) {
+    objects_.fake.memory.Set<uint64_t>(thread + objects_.fake.layout.thread_list.os_id, 0);
+  }
+  const LockHolders holders = Read();
+  EXPECT_THAT(holders.waits(), IsEmpty());
+  EXPECT_THAT(holders.Trouble(), testing::HasSubstr("list of its threads"));
 }
 
 TEST_F(LockHoldersTest, NorDoesThatOfOneThatStandsElsewhereThanItsStackWasTaken) {

@@ -77,6 +77,7 @@ TEST(ThreadStacksTest, EachThreadHasItsStackAndItsName) {
   }
   ASSERT_TRUE(stacks.ok()) << stacks.status();
   ASSERT_THAT(stacks->threads, SizeIs(2));
+  EXPECT_THAT(stacks->locks_trouble, HasSubstr("no memory of a .NET runtime is read"));
   EXPECT_EQ(stacks->threads[0].tid, target.pid());
   EXPECT_EQ(stacks->threads[1].comm, "other");
   for (const ThreadStack& thread : stacks->threads) {

@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace clrsampler {
 namespace {
 
 // Words of a stack are followed one by one, and most lead nowhere.
 constexpr int kMaxListReads = 400'000;
+constexpr int kListTries = 3;
+constexpr size_t kMaxLookedUp = 16;  // each reads the list anew
 
 // DebugBlockingItem has the AwareLock, the AppDomain, the kind of wait, its timeout and the next item.
+constexpr uint32_t kMaxLockFieldBytes = 128;  // of a Lock, up to the last field that is read
+constexpr uint32_t kLockBytes = 32;           // of an AwareLock, up to the end of its index
 constexpr uint32_t kItemBytes = 24, kItemKind = 16, kItemTimeout = 20;
 constexpr uint32_t kEnters = 0;  // the other kind waits for a pulse
 constexpr uint32_t kNoTimeout = UINT32_MAX;
@@ -28,23 +35,60 @@ bool MayPoint(uint64_t word) { return word >= 4096 && word < kUserSpace && word 
 
 }  // namespace
 
-void MonitorReader::Refresh() {
+absl::Status MonitorReader::Refresh() {
   main_loop_.Check();
-  MemoryProbe probe(runtime_.memory(), kMaxListReads, size_t{64} << 20);
   threads_.clear();
-  for (const RuntimeThread& thread : ReadThreads(probe, runtime_)) threads_.emplace(thread.os_id, thread);
+  looked_up_.clear();
+  if (!runtime_.layout().thread_list.known) {
+    return absl::UnimplementedError("it is not known where this runtime lists its threads");
+  }
+  if (runtime_.variables().thread_store == 0) {
+    return absl::UnimplementedError("the runtime does not say where it lists its threads");
+  }
+  return ReadList();
+}
+
+// A thread that begins or ends may cut the list short.
+absl::Status MonitorReader::ReadList() {
+  absl::Status status;
+  for (int i = 0; i < kListTries; ++i) {
+    MemoryProbe probe(runtime_.memory(), kMaxListReads, size_t{64} << 20);
+    absl::flat_hash_map<uint32_t, RuntimeThread> threads;
+    for (const RuntimeThread& thread : ReadThreads(probe, runtime_)) threads.emplace(thread.os_id, thread);
+    if (probe.ok() && threads.empty()) probe.Fail(ProbeFailure::kContradiction, "it has none");
+    const bool whole = probe.ok();
+    if (whole || threads_.empty()) threads_ = std::move(threads);
+    if (whole) return absl::OkStatus();
+    status = absl::UnavailableError(absl::StrCat("the runtime's list of its threads can't be read: ", probe.detail()));
+  }
+  return status;
 }
 
 std::optional<LockWait> MonitorReader::WaitOf(uint32_t os_tid, const WaitFrames& frames) {
   main_loop_.Check();
-  const auto thread = threads_.find(os_tid);
-  if (thread == threads_.end()) return std::nullopt;
+  const auto found = threads_.find(os_tid);
+  if (found == threads_.end()) return std::nullopt;
+  const RuntimeThread thread = found->second;  // the list may be read anew
   MemoryProbe probe(runtime_.memory());
-  if (!StillIs(probe, runtime_, thread->second)) return std::nullopt;
-  if (std::optional<LockWait> wait = NativeWait(probe, thread->second)) return wait;
+  if (!StillIs(probe, runtime_, thread)) return std::nullopt;
+  if (std::optional<LockWait> wait = NativeWait(probe, thread)) return wait;
   if (frames.inner.begin == frames.inner.end) return std::nullopt;
   MemoryProbe own(runtime_.memory(), kMaxListReads);
-  return ManagedWait(own, thread->second, frames);
+  return ManagedWait(own, thread, frames);
+}
+
+// An owner may have begun after the list was read.
+uint32_t MonitorReader::TidOf(uint32_t owner, bool is_managed_id) {
+  const auto find = [&]() -> uint32_t {
+    if (!is_managed_id) return threads_.contains(owner) ? owner : 0;
+    for (const auto& [os_id, thread] : threads_) {
+      if (thread.managed_id == owner) return os_id;
+    }
+    return 0;
+  };
+  if (const uint32_t tid = find(); tid != 0) return tid;
+  if (looked_up_.size() >= kMaxLookedUp || !looked_up_.insert(owner).second || !ReadList().ok()) return 0;
+  return find();
 }
 
 uint64_t MonitorReader::SyncTable(MemoryProbe& probe) {
@@ -77,13 +121,17 @@ std::optional<LockWait> MonitorReader::NativeWait(MemoryProbe& probe, const Runt
   LockWait wait;
   wait.lock = lock;
   wait.limited = FieldOf<uint32_t>(fields, kItemTimeout) != kNoTimeout;
-  if ((probe.Value<uint32_t>(lock + at.state) & kLocked) != 0) {
+  // All at once: the lock may change hands between two readings.
+  const auto state = probe.Block<kLockBytes>(lock);
+  if (!probe.ok()) return std::nullopt;
+  if ((FieldOf<uint32_t>(state, at.state) & kLocked) != 0) {
+    const auto owner = static_cast<uint32_t>(FieldOf<uint64_t>(state, at.owner_os_id));
+    if (owner == thread.os_id) return std::nullopt;
     wait.held = true;
-    wait.owner_tid = static_cast<uint32_t>(probe.Pointer(lock + at.owner_os_id));
-    wait.entered = probe.Value<uint32_t>(lock + at.recursion);
+    wait.changing = owner == 0;
+    wait.owner_tid = owner == 0 ? 0 : TidOf(owner, /*is_managed_id=*/false);
+    wait.entered = FieldOf<uint32_t>(state, at.recursion);
   }
-  if (!probe.ok() || wait.owner_tid == thread.os_id) return std::nullopt;
-  if (!threads_.contains(wait.owner_tid)) wait.owner_tid = 0;
   Describe(object, wait);
   return wait;
 }
@@ -98,6 +146,8 @@ std::optional<MonitorReader::LockFields> MonitorReader::FieldsOfLock(MemoryProbe
   found.state = kObjectFields + *state;
   found.owner = kObjectFields + *owner;
   found.recursion = kObjectFields + *recursion;
+  found.bytes = std::max({found.state, found.owner, found.recursion}) + uint32_t{sizeof(uint32_t)};
+  if (found.bytes > kMaxLockFieldBytes) return std::nullopt;
   return found;
 }
 
@@ -128,27 +178,27 @@ std::optional<LockWait> MonitorReader::ManagedWait(MemoryProbe& probe, const Run
                                                    const WaitFrames& frames) {
   const std::optional<LockFields> at = FieldsOfLock(probe);
   if (!at) return std::nullopt;
-  const auto id_of = [this](const RuntimeThread& one) {
-    return runtime_.layout().thread_list.locks_have_os_ids ? one.os_id : one.managed_id;
-  };
+  const bool has_os_ids = runtime_.layout().thread_list.locks_have_os_ids;
+  const uint32_t own_id = has_os_ids ? thread.os_id : thread.managed_id;
   LockWait wait;
   wait.limited = frames.limited;
   uint32_t owner = 0;
   for (const uint64_t word : Words(frames.inner)) {
     if (probe.PointerIfReadable(word) != at->type) continue;
-    const uint32_t holder = probe.Value<uint32_t>(word + at->owner);
-    const bool locked = (probe.Value<uint32_t>(word + at->state) & kLocked) != 0;
-    if (!locked || holder == 0 || holder == id_of(thread)) continue;
+    std::array<std::byte, kMaxLockFieldBytes> fields{};
+    probe.Read(word, std::span(fields).first(at->bytes));
+    const bool locked = (FieldOf<uint32_t>(fields, at->state) & kLocked) != 0;
+    const auto holder = FieldOf<uint32_t>(fields, at->owner);
+    if (locked && holder == own_id) continue;
     if (wait.lock != 0) return std::nullopt;  // not sure which one
     wait.lock = word;
-    wait.held = true;
-    owner = holder;
-    wait.entered = probe.Value<uint32_t>(word + at->recursion) + 1;
+    wait.held = locked;
+    wait.changing = locked && holder == 0;
+    owner = locked ? holder : 0;
+    wait.entered = locked ? FieldOf<uint32_t>(fields, at->recursion) + 1 : 0;
   }
   if (wait.lock == 0 || !probe.ok()) return std::nullopt;
-  for (const auto& [os_id, other] : threads_) {
-    if (id_of(other) == owner) wait.owner_tid = os_id;
-  }
+  if (owner != 0) wait.owner_tid = TidOf(owner, !has_os_ids);
   if (!frames.monitor) {
     Describe(wait.lock, wait);
   } else if (runtime_.layout().sync_block.lock) {

@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kFeedBytes = 64 << 10;
 constexpr uint64_t kMaxTicksPerSecond = 1'000'000'000;
 constexpr size_t kMaxNameUnits = 512;  // of a provider or an event
+constexpr size_t kStackBytes = 56;     // that a stack takes in the table besides its addresses, which may be half empty
 
 // u16 year, month, day of the week, day, hour, minute, second, millisecond.
 uint64_t RealtimeNs(std::span<const std::byte> content) {
@@ -116,11 +117,11 @@ absl::Status NettraceReader::TakeStacks(std::span<const std::byte> content) {
   for (uint32_t i = 0; i < count; ++i) {
     const std::span<const std::byte> bytes = fields.Bytes(fields.Number<uint32_t>());
     if (!fields.ok()) return absl::DataLossError("a stack is cut off");
-    const size_t held = addresses_.size() * sizeof(uint64_t) + stacks_.size() * sizeof(StackPlace);
-    if (held + bytes.size() * (sizeof(uint64_t) / pointer_bytes_) > kMaxNettraceStackBytes) {
+    const StackPlace place{addresses_.size(), std::min(bytes.size() / pointer_bytes_, kMaxNettraceFrames)};
+    const size_t held = (addresses_.size() + place.count) * sizeof(uint64_t) + stacks_.size() * kStackBytes;
+    if (held > kMaxNettraceStackBytes) {
       return absl::ResourceExhaustedError("too many stacks without a sequence point");
     }
-    const StackPlace place{addresses_.size(), bytes.size() / pointer_bytes_};
     for (size_t j = 0; j < place.count; ++j) {
       addresses_.push_back(pointer_bytes_ == 8 ? *LoadAt<uint64_t>(bytes, 8 * j) : *LoadAt<uint32_t>(bytes, 4 * j));
     }

@@ -5,7 +5,7 @@
 // A stack or a description comes before the first event that needs it.
 //
 // Memory: one block, the descriptions of at most kMaxNettraceKinds kinds of events, the stacks since the last sequence
-// point (at most kMaxNettraceStackBytes), and a number for each thread.
+// point (at most kMaxNettraceStackBytes, each of at most kMaxNettraceFrames addresses), and a number for each thread.
 //
 // Threads: one reader belongs to one thread. Errors are final and returned again by every later call: DataLoss,
 // Unimplemented (a newer version), ResourceExhausted.
@@ -29,6 +29,9 @@ namespace clrsampler {
 
 inline constexpr size_t kMaxNettraceKinds = 1 << 13;        // the runtime has some 300 of its own
 inline constexpr size_t kMaxNettraceStackBytes = 64 << 20;  // runtimes set a sequence point for every 10 MB of events
+// Addresses of one stack, innermost first; further ones are passed over. Runtimes send at most 100 (EP_MAX_STACK_DEPTH
+// in dotnet/runtime), so one with 101 was cut here.
+inline constexpr size_t kMaxNettraceFrames = 101;
 
 class NettraceReader {
  public:

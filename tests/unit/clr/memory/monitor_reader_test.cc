@@ -34,7 +34,7 @@ class NativeMonitorTest : public testing::TestWithParam<RuntimeKind> {
   std::optional<LockWait> Wait(uint32_t tid = kFirst) {
     if (runtime_ == nullptr) runtime_ = *objects_.fake.Attach();
     MonitorReader reader(*runtime_);
-    reader.Refresh();
+    EXPECT_TRUE(reader.Refresh().ok());
     return reader.WaitOf(tid, {});
   }
 
@@ -73,6 +73,25 @@ TEST_P(NativeMonitorTest, AHolderThatTheRuntimeDoesNotListIsNotNamed) {
   EXPECT_EQ(wait->owner_tid, 0);
 }
 
+TEST_P(NativeMonitorTest, AnOwnerThatBeganMeanwhileIsLookedUpAnew) {
+  runtime_ = *objects_.fake.Attach();
+  MonitorReader reader(*runtime_);
+  EXPECT_TRUE(reader.Refresh().ok());
+  objects_.Thread(kThird, kThirdManaged);
+  objects_.Hold(block_, kThird, 1);
+  const std::optional<LockWait> wait = reader.WaitOf(kFirst, {});
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_EQ(wait->owner_tid, kThird);
+}
+
+TEST_P(NativeMonitorTest, AnOwnerThatIsNotYetWrittenIsToBeReadAgain) {
+  objects_.Hold(block_, kSecond, 1);
+  memory().Set<uint64_t>(block_ + objects_.fake.layout.sync_block.owner_os_id, 0);
+  const std::optional<LockWait> wait = Wait();
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_TRUE(wait->changing);
+}
+
 TEST_P(NativeMonitorTest, WaitingForAPulseIsNotWaitingForTheMonitor) {
   objects_.Block(first_, block_, 1);
   EXPECT_EQ(Wait(), std::nullopt);
@@ -101,7 +120,7 @@ TEST_P(NativeMonitorTest, NothingIsToldOfWhatDoesNotFitTogether) {
 TEST_P(NativeMonitorTest, AThreadThatIsGoneWaitsForNothing) {
   runtime_ = *objects_.fake.Attach();
   MonitorReader reader(*runtime_);
-  reader.Refresh();
+  EXPECT_TRUE(reader.Refresh().ok());
   ASSERT_TRUE(reader.WaitOf(kFirst, {}).has_value());
   memory().Set<uint64_t>(first_ + objects_.fake.layout.thread_list.os_id, 0xBAADF00D);
   EXPECT_EQ(reader.WaitOf(kFirst, {}), std::nullopt);
@@ -111,6 +130,22 @@ TEST_P(NativeMonitorTest, ACircleOfThreadsEnds) {
   const auto& at = objects_.fake.layout.thread_list;
   memory().Set<uint64_t>(first_ + at.next, at.leads_to_threads ? first_ : first_ + at.next);
   EXPECT_TRUE(Wait().has_value());
+}
+
+// A thread that is on no list seems to wait for nothing.
+TEST_P(NativeMonitorTest, AListThatCantBeReadIsAnError) {
+  const auto& at = objects_.fake.layout.thread_list;
+  runtime_ = *objects_.fake.Attach();
+  MonitorReader reader(*runtime_);
+  memory().Set<uint64_t>(first_ + at.next, 0x7F00'0000'0000);  // not mapped
+  const absl::Status cut = reader.Refresh();
+  EXPECT_TRUE(absl::IsUnavailable(cut)) << cut;
+  EXPECT_TRUE(reader.WaitOf(kFirst, {}).has_value()) << "what was read of it counts";
+  memory().Set<uint64_t>(first_ + at.next, 0);
+  EXPECT_TRUE(reader.Refresh().ok());
+  memory().Set<uint64_t>(first_ + at.os_id, 0);
+  memory().Set<uint64_t>(second_ + at.os_id, 0xBAADF00D);
+  EXPECT_TRUE(absl::IsUnavailable(reader.Refresh())) << "a runtime has a thread";
 }
 
 // Since 11 a monitor is a Lock, and so it is where programs use Lock on 9 and 10.
@@ -138,7 +173,7 @@ class ManagedLockTest : public testing::TestWithParam<RuntimeKind> {
   std::optional<LockWait> Wait() {
     if (runtime_ == nullptr) runtime_ = *objects_.fake.Attach();
     MonitorReader reader(*runtime_);
-    reader.Refresh();
+    EXPECT_TRUE(reader.Refresh().ok());
     return reader.WaitOf(kFirst, frames_);
   }
 
@@ -171,8 +206,39 @@ TEST_P(ManagedLockTest, OfTwoThatFitNoneIsTold) {
   EXPECT_EQ(Wait(), std::nullopt);
 }
 
-TEST_P(ManagedLockTest, ThoseThatNobodyElseHoldsDoNotFit) {
-  Push(8, NewLock(kThird, false));
+// It may be the one that the thread waits for, left just now.
+TEST_P(ManagedLockTest, OneThatNobodyHoldsCountsAmongThem) {
+  Push(9, NewLock(kThird, false));
+  EXPECT_EQ(Wait(), std::nullopt);
+  Push(3, 0);
+  const std::optional<LockWait> wait = Wait();
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_FALSE(wait->held);
+  EXPECT_EQ(wait->owner_tid, 0);
+  EXPECT_EQ(wait->entered, 0);
+}
+
+TEST_P(ManagedLockTest, AnOwnerThatIsNotYetWrittenIsToBeReadAgain) {
+  EXPECT_FALSE(Wait()->changing);
+  objects_.fake.memory.Set<uint32_t>(objects_.Place(lock_, 1), 0);
+  const std::optional<LockWait> wait = Wait();
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_TRUE(wait->changing);
+}
+
+TEST_P(ManagedLockTest, AnOwnerThatBeganMeanwhileIsLookedUpAnew) {
+  constexpr uint32_t kLate = 104, kLateManaged = 7;
+  runtime_ = *objects_.fake.Attach();
+  MonitorReader reader(*runtime_);
+  EXPECT_TRUE(reader.Refresh().ok());
+  objects_.Thread(kLate, kLateManaged);
+  Push(3, NewLock(kLate));
+  const std::optional<LockWait> wait = reader.WaitOf(kFirst, frames_);
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_EQ(wait->owner_tid, kLate);
+}
+
+TEST_P(ManagedLockTest, OnesThatTheThreadHoldsItselfDoNotFit) {
   Push(9, NewLock(kFirst));
   Push(10, 0x7F0000001234);  // leads nowhere
   const std::optional<LockWait> wait = Wait();

@@ -225,9 +225,36 @@ TEST(NettraceReaderTest, TablesHaveLimits) {
       Read(NettraceWriter().Rows("MetadataBlock", descriptions + Description(kMaxNettraceKinds + 1, 1)).bytes())));
 
   NettraceWriter stacks;
-  const std::vector<uint64_t> stack(kMaxNettraceBlockBytes / 8 - 8, 1);
-  for (size_t bytes = 0; bytes < kMaxNettraceStackBytes; bytes += 8 * stack.size()) stacks.Stacks(1, {stack});
+  const std::vector<std::vector<uint64_t>> block(4096, std::vector<uint64_t>(kMaxNettraceFrames, 1));
+  for (size_t bytes = 0; bytes < kMaxNettraceStackBytes; bytes += 4096 * 8 * kMaxNettraceFrames)
+    stacks.Stacks(1, block);
   EXPECT_TRUE(absl::IsResourceExhausted(Read(stacks.bytes())));
+}
+
+// A stack without addresses takes four bytes of the stream and more of ours.
+TEST(NettraceReaderTest, EmptyStacksHaveALimitToo) {
+  NettraceWriter stacks;
+  const std::vector<std::vector<uint64_t>> block(1 << 18);
+  for (uint32_t i = 0; i < 8; ++i) stacks.Stacks(i << 18, block);
+  EXPECT_TRUE(absl::IsResourceExhausted(Read(stacks.bytes())));
+}
+
+// Runtimes send no deeper one. Each event that refers to one would cost as much as it has addresses.
+TEST(NettraceReaderTest, ADeepStackIsCutWhereItIsRead) {
+  CollectedEvents got;
+  std::vector<uint64_t> deep(kMaxNettraceBlockBytes / 8 - 8);
+  for (size_t i = 0; i < deep.size(); ++i) deep[i] = i + 1;
+  NettraceWriter stream;
+  stream.Describe(1, 1);
+  for (uint32_t i = 0; i < 20; ++i) stream.Stacks(i + 1, {deep});
+  const std::string bytes = stream.Events({{1, 0, 7, 1, 0, false, ""}, {1, 0, 7, 20, 0, false, ""}}).Ended();
+  ASSERT_TRUE(Read(bytes, got).ok()) << "what is cut counts for no limit";
+  ASSERT_THAT(got.events, SizeIs(2));
+  for (const CollectedEvent& one : got.events) {
+    ASSERT_THAT(one.stack, SizeIs(kMaxNettraceFrames));
+    EXPECT_EQ(one.stack.front(), 1u);
+    EXPECT_EQ(one.stack.back(), kMaxNettraceFrames);
+  }
 }
 
 }  // namespace
