@@ -121,10 +121,11 @@ TEST_F(WaitWatchTest, AWaitHasItsStackUpToTheSchedulerAndItsWaker) {
 
 TEST_F(WaitWatchTest, AMethodThatIsSuspendedIsNotWhatTheThreadWaitsIn) {
   std::vector<FrameId> stack = Stack("Shop.Gate.Pass");
-  stack.insert(stack.begin(), Managed("System.Threading.SemaphoreSlim.WaitUntilCountOrTimeoutAsync [awaits]"));
+  const char* const awaiter = "System.Threading.SemaphoreSlim.WaitUntilCountOrTimeoutAsync [awaits]";
+  stack.insert(stack.begin() + 1, Managed(awaiter));
   watch_.Handle(process_, Wait(1000, 700));
   TakeStack(1000, stack);
-  stack[0] = Managed("System.Threading.SemaphoreSlim.WaitUntilCountOrTimeout");
+  stack[1] = Managed("System.Threading.SemaphoreSlim.WaitUntilCountOrTimeout");
   watch_.Handle(process_, Wait(2000, 700));
   TakeStack(2000, stack);
   ASSERT_THAT(given_, SizeIs(2));
