@@ -120,7 +120,8 @@ class EventsLiveTest(harness.LiveTest):
             target.signal(signal.SIGHUP)
             truth = truth_of(target)
             events = watcher.finish()
-        self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in events), truth["exceptions"])
+            said = f"{len(events)} events; {watcher.said()}"
+        self.assertEqual(sum(event["event"] == "ExceptionThrown" for event in events), truth["exceptions"], said)
 
     def test_another_users_process_is_refused(self):
         version = runtimes.PACKED_VERSIONS[-1]
