@@ -113,14 +113,15 @@ void BM_Host(benchmark::State& state) {
   for (auto _ : state) {
     builder.Begin({begin_ns}, kUnix + begin_ns);
     host.AddWindow(begin_ns, builder);
-    absl::StatusOr<Window> window = builder.Take(kWindowNs);
-    if (!window.ok()) return state.SkipWithError("Take");
+    WindowBuilder::Taken taken = builder.Take(kWindowNs);
+    if (!taken.lost.empty()) return state.SkipWithError("a view of the window is lost");
+    Window& window = taken.window;
     begin_ns += kWindowNs;
-    window->number = ++number;
-    window->end_unix_ns = kUnix + begin_ns;
-    metrics->Observe(*window);
-    if (const absl::Status kept = (*history)->Append(*window); !kept.ok()) return state.SkipWithError("Append");
-    if (!(*history)->Maintain(window->end_unix_ns).ok()) return state.SkipWithError("Maintain");
+    window.number = ++number;
+    window.end_unix_ns = kUnix + begin_ns;
+    metrics->Observe(window);
+    if (const absl::Status kept = (*history)->Append(window); !kept.ok()) return state.SkipWithError("Append");
+    if (!(*history)->Maintain(window.end_unix_ns).ok()) return state.SkipWithError("Maintain");
     if (number % 3 == 0) malloc_trim(0);  // as the recorder does
   }
   rusage usage{};
