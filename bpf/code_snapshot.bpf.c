@@ -198,6 +198,21 @@ __attribute__((noinline)) int is_in_method(__u32 cpu)
 	return begin < end && snapshot->address - snapshot->start < end - begin;
 }
 
+#define SNAPSHOT_BYTES 32
+#define SMALLEST_PAGE 4096
+_Static_assert(sizeof(((struct wire_code_snapshot *)0)->unwind) == SNAPSHOT_BYTES, "unwind");
+_Static_assert(sizeof(((struct wire_code_snapshot *)0)->code) == SNAPSHOT_BYTES, "code");
+
+/* Reads as many bytes as there are before a page that is not there; false: none. Zeros stand for the others. */
+static __always_inline bool read_before_end(__u8 *to, __u64 address)
+{
+	__u64 left = -address & (SMALLEST_PAGE - 1);
+
+	if (!bpf_probe_read_user(to, SNAPSHOT_BYTES, (void *)address))
+		return true;
+	return left && left < SNAPSHOT_BYTES && !bpf_probe_read_user(to, left & (SNAPSHOT_BYTES - 1), (void *)address);
+}
+
 /* Reads the data that unwinding needs of the method, where it needs any: all of it or nothing. */
 __attribute__((noinline)) int read_unwind_data(__u32 cpu)
 {
@@ -217,9 +232,8 @@ __attribute__((noinline)) int read_unwind_data(__u32 cpu)
 	__builtin_memcpy(&functions, snapshot->identity + FUNCTION_COUNT_AT, sizeof(functions));
 	__builtin_memcpy(&begin, snapshot->identity + FUNCTIONS_AT, sizeof(begin));
 	__builtin_memcpy(&data, snapshot->identity + FUNCTIONS_AT + 8, sizeof(data));
-	if (!functions ||
-	    bpf_probe_read_user(snapshot->unwind, sizeof(snapshot->unwind), (void *)(snapshot->start - begin + data)) ||
-	    bpf_probe_read_user(snapshot->code, sizeof(snapshot->code), (void *)snapshot->address))
+	if (!functions || !read_before_end(snapshot->unwind, snapshot->start - begin + data) ||
+	    !read_before_end(snapshot->code, snapshot->address))
 		__builtin_memset(snapshot->unwind, 0, sizeof(snapshot->unwind));
 	return 0;
 }

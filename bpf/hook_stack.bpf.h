@@ -30,7 +30,11 @@ static __always_inline void walk_and_send(__u32 slot, struct scratch *scratch)
 	__u64 bytes;
 
 	find_transient_code(scratch);
+	/* where an exception was thrown, the leaf is a method */
+	if (may_be_transient(scratch, sample->ip))
+		snapshot_code(slot, sample->ip);
 	walk_with_awaiters(scratch, slot);
+	find_returns(scratch, (void *)bpf_get_current_task());
 	bytes = close_stack(scratch);
 	/* the hit is counted already; user space sees that its stack is missing */
 	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));

@@ -4,6 +4,28 @@
 #define CLRSAMPLER_STACK_RECORD_BPF_H_
 
 #include "shared_maps.bpf.h"
+#include <bpf/bpf_core_read.h>
+
+/*
+ * The returns that return probes took off the stack, or on arm64 out of the link register. Some are ours, on functions
+ * that suspend a runtime. Others may stand on any function.
+ */
+static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
+{
+	struct return_instance *call = NULL;
+	__u32 count = 0;
+
+	if (!bpf_core_field_exists(task->utask))
+		return;
+	call = BPF_CORE_READ(task, utask, return_instances);
+	for (__u32 i = 0; call && i < WIRE_MAX_RETURNS; i++) {
+		scratch->returns[i].at = BPF_CORE_READ(call, stack);
+		scratch->returns[i].address = BPF_CORE_READ(call, orig_ret_vaddr);
+		call = BPF_CORE_READ(call, next);
+		count = i + 1;
+	}
+	scratch->sample.flags |= count << WIRE_SAMPLE_RETURNS_SHIFT;
+}
 
 /*
  * Appends snapshots, replaced return addresses, async objects and ids of a trace, and sets the size; returns the bytes

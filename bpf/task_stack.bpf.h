@@ -65,27 +65,6 @@ static __always_inline void take_kernel_stack(struct scratch *scratch, void *ctx
 	scratch->used = bytes / sizeof(__u64);
 }
 
-/*
- * The returns that return probes took off the stack, or on arm64 out of the link register. Some are ours, on functions
- * that suspend a runtime. Others may stand on any function.
- */
-static __always_inline void find_returns(struct scratch *scratch, struct task_struct *task)
-{
-	struct return_instance *call = NULL;
-	__u32 count = 0;
-
-	if (!bpf_core_field_exists(task->utask))
-		return;
-	call = BPF_CORE_READ(task, utask, return_instances);
-	for (__u32 i = 0; call && i < WIRE_MAX_RETURNS; i++) {
-		scratch->returns[i].at = BPF_CORE_READ(call, stack);
-		scratch->returns[i].address = BPF_CORE_READ(call, orig_ret_vaddr);
-		call = BPF_CORE_READ(call, next);
-		count = i + 1;
-	}
-	scratch->sample.flags |= count << WIRE_SAMPLE_RETURNS_SHIFT;
-}
-
 /* The user stack of a task whose registers were taken, with what user space needs to unwind and to name it. */
 static __always_inline void take_user_stack(struct scratch *scratch, struct task_struct *task, __u32 cpu)
 {

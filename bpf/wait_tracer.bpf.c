@@ -118,10 +118,9 @@ static __always_inline void name_task(struct wire_cpu_sample *sample, __u16 kind
 }
 
 /*
- * Interrupts are off wherever this is called, so that the CPU's slot for samples is free. Returns whether the stack was
- * sent.
+ * Interrupts are off wherever this is called, so that the CPU's slot for samples is free.
  */
-static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32 cpu)
+static __always_inline void send_stack(void *ctx, struct scratch *scratch, __u32 cpu)
 {
 	struct variant variant = {.in_namespace = true, .task_pt_regs = false};
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -137,7 +136,7 @@ static __always_inline bool send_stack(void *ctx, struct scratch *scratch, __u32
 		take_user_stack(scratch, task, cpu);
 	bytes = close_stack(scratch);
 	/* The kernel wakes the reader by an interrupt of its own, when no lock of the scheduler is held any more. */
-	return !bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
+	bpf_ringbuf_output(&hook_records, sample, bytes, wake_by_fill(bytes));
 }
 
 static __always_inline struct scratch *fresh_scratch(__u32 cpu)
@@ -234,7 +233,9 @@ static __always_inline void tell(void *ctx, struct thread_times *times, bool wit
 	if (with_stack) {
 		struct variant variant = {.in_namespace = true, .task_pt_regs = false};
 
-		if (!bpf_probe_read_kernel(&scratch->regs, sizeof(scratch->regs), saved_registers(task, variant)))
+		/* system calls of 32-bit programs have other numbers */
+		if (!bpf_probe_read_kernel(&scratch->regs, sizeof(scratch->regs), saved_registers(task, variant)) &&
+		    !REGISTERS_32BIT(&scratch->regs))
 			wait->syscall = syscall_of(&scratch->regs, task);
 		wait->flags |= WIRE_WAIT_HAS_STACK;
 	}
@@ -389,8 +390,9 @@ static __always_inline void note_waker(void *ctx, struct thread_times *times, __
 		sample->process_start_ns = 0;
 		sample->flags |= WIRE_SAMPLE_OUTSIDE | WIRE_SAMPLE_KTHREAD;
 	}
-	if (send_stack(ctx, scratch, cpu))
-		times->flags |= WIRE_WAIT_HAS_WAKER_STACK;
+	/* also where the ring has no room for it: user space counts that it did not come */
+	send_stack(ctx, scratch, cpu);
+	times->flags |= WIRE_WAIT_HAS_WAKER_STACK;
 }
 
 /* sched_waking and not sched_wakeup: only there the waker is surely current. */

@@ -26,9 +26,21 @@ absl::StatusOr<std::vector<int>> ReadCpuList(const std::string& root, absl::stri
 
 absl::StatusOr<std::vector<int>> OnlineCpus(const std::string& root) { return ReadCpuList(root, "online"); }
 
+absl::StatusOr<std::vector<int>> PossibleCpus(const std::string& root) { return ReadCpuList(root, "possible"); }
+
 absl::StatusOr<int> PossibleCpuLimit(const std::string& root) {
-  ASSIGN_OR_RETURN(std::vector<int> cpus, ReadCpuList(root, "possible"));
+  ASSIGN_OR_RETURN(std::vector<int> cpus, PossibleCpus(root));
   return cpus.back() + 1;
+}
+
+std::vector<uint64_t> ByCpuNumber(std::span<const uint64_t> values, std::span<const int> possible) {
+  std::vector<uint64_t> by_number;
+  for (size_t i = 0; i < std::min(values.size(), possible.size()); ++i) {
+    const auto number = static_cast<size_t>(possible[i]);
+    if (number >= by_number.size()) by_number.resize(number + 1);
+    by_number[number] = values[i];
+  }
+  return by_number;
 }
 
 CpuChanges CompareCpus(std::span<const int> attached, std::span<const int> online) {

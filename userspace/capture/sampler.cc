@@ -401,7 +401,9 @@ absl::Status Sampler::AttachNewCpus(std::span<const int> online, CpuPulse::BusyN
   if (!started_) return absl::OkStatus();
   std::vector<uint64_t> hits;
   for (const wire_counters& counters : CountersByCpu()) hits.push_back(counters.hits);
-  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), hits, period_ns(), busy_ns);
+  const absl::StatusOr<std::vector<int>> possible = PossibleCpus();
+  if (!possible.ok()) return possible.status();
+  silent_ = pulse_.Silent(clock_.Now().ns, cpus(), ByCpuNumber(hits, *possible), period_ns(), busy_ns);
   absl::Status followed = events_->Follow(online, /*all_or_nothing=*/false, silent_);
   followed.Update(waits_->AttachNewCpus(online, silent_));
   return followed;

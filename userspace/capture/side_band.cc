@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "capture/cpu_list.h"
+#include "os/clock.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -102,12 +103,21 @@ absl::Status SideBand::Start() {
 absl::Status SideBand::AttachNewCpus(std::span<const int> online, std::span<const int> stopped) {
   main_loop_.Check();
   if (!poll_.valid()) return absl::OkStatus();
-  return events_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) {
+  const std::vector<int> before = events_.cpus();
+  const absl::Status followed = events_.Follow(online, /*all_or_nothing=*/false, stopped, [this](int cpu) {
     const auto ring = rings_.find(cpu);
     if (ring == rings_.end()) return;
     ReadOne(*ring->second);  // events that it still holds wait with the others
     rings_.erase(ring);
   });
+  // An exec that such a CPU ran before is told by nobody.
+  for (const auto& [cpu, ring] : rings_) {
+    const bool is_new = std::ranges::find(before, cpu) == before.end();
+    if (is_new || std::ranges::find(stopped, cpu) != stopped.end()) {
+      pending_.push_back({.kind = SideBandKind::kLost, .time = SystemClock().Now(), .cpu = cpu});
+    }
+  }
+  return followed;
 }
 
 void SideBand::Stop() {

@@ -40,7 +40,8 @@ class SideBand {
 
   // Starts on every online CPU.
   absl::Status Start();
-  // To be called about once per second, as Sampler::AttachNewCpus. `stopped`: Sampler::silent_cpus.
+  // To be called about once per second, as Sampler::AttachNewCpus. `stopped`: Sampler::silent_cpus. An event kLost
+  // comes for each CPU that is followed anew.
   absl::Status AttachNewCpus(std::span<const int> online, std::span<const int> stopped = {});
   // No more events; what is there can still be drained.
   void Stop();

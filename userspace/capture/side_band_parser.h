@@ -26,7 +26,7 @@ enum class SideBandKind {
   kExit,  // a thread ended; the process ended when its last one did
   kComm,  // a thread got a name; with exec: the process runs a new program, its mappings are gone
   kMmap,  // an executable mapping was made
-  kLost,  // the kernel had no room for `lost` records of this CPU
+  kLost,  // the kernel had no room for `lost` records of this CPU; 0: the CPU was not followed for a moment
 };
 
 struct SideBandEvent {

@@ -50,7 +50,13 @@ absl::Status TransientCodeMap::Set(uint32_t tgid, const wire_transient_code& cod
   size_t left_out = 0;
   // Heaps first: the other entry makes the sampler look for them.
   const absl::Status told = SetPages(tgid, PagesOf(heaps, kMaxPages, left_out));
-  if (bpf_map_update_elem(code_map_, &tgid, &code, BPF_ANY) != 0) return Failed(errno, tgid);
+  wire_transient_code known{}, next = code;
+  if (bpf_map_lookup_elem(code_map_, &tgid, &known) == 0) {
+    next.woken_ns = known.woken_ns;
+    next.sampled_ns = known.sampled_ns;
+    next.compiled_page = known.compiled_page;
+  }
+  if (bpf_map_update_elem(code_map_, &tgid, &next, BPF_ANY) != 0) return Failed(errno, tgid);
   if (!told.ok() || left_out == 0) return told;
   return absl::ResourceExhaustedError(absl::StrCat("process ", tgid, " keeps dynamic code in ", heaps.size(),
                                                    " places, of which the sampler can't watch ", left_out));

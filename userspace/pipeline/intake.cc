@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/process_events.h"
 #include "runtime_events/hook_part.h"
 #include "unwind/raw_stack.h"
@@ -44,10 +45,16 @@ void Intake::Drain() {
 
 void Intake::TakeEvent(SideBandEvent event) {
   if (event.kind == SideBandKind::kLost) {
-    parts_.notices.Add(
-        "side_band_lost", "",
-        "process events were lost; processes are read again, and their samples from before have no names",
-        "fewer short-lived processes at a time, or more CPU time for clrsampler");
+    constexpr char kReadAgain[] = "; processes are read again, and their samples from before have no names";
+    if (event.lost > 0) {
+      parts_.notices.Add("side_band_lost", "", absl::StrCat("process events were lost", kReadAgain),
+                         "fewer short-lived processes at a time, or more CPU time for clrsampler");
+    } else {
+      parts_.notices.Add(
+          "side_band_lost", absl::StrCat(event.cpu),
+          absl::StrCat("CPU ", event.cpu, " came online, or came back, and its first process events were missed",
+                       kReadAgain));
+    }
     const MonotonicTime time = event.time;
     queue_.Push(time, HeldItem(std::move(event)));
     return;
@@ -153,7 +160,9 @@ void Intake::TakeStack(std::span<const std::byte> record) {
     if (parts_.unwinder.machine() == ElfMachine::kArm64) {
       RestoreLinkRegisters(bytes, [&](uint64_t address) { return IsInTrampoline(process, address); });
     } else {
-      RestoreReturnAddresses(bytes, IsInTrampoline(process, sample.ip));
+      const bool is_known = KnowsTrampoline(process);
+      RestoreReturnAddresses(bytes, IsInTrampoline(process, sample.ip),
+                             [&](uint64_t address) { return !is_known || IsInTrampoline(process, address); });
     }
     std::memcpy(&sample, bytes.data(), sizeof sample);
   }

@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_PROCESS_PROCESS_H_
 #define CLRSAMPLER_PROCESS_PROCESS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,6 +53,11 @@ struct Process {
 inline bool IsInTrampoline(const Process& process, uint64_t address) {
   const Mapping* mapping = process.mappings.Find(address);
   return mapping != nullptr && mapping->path == "[uprobes]";
+}
+// Whether such a place is known. It is where the kernel found room last, so most often the highest mapping.
+inline bool KnowsTrampoline(const Process& process) {
+  const MappingTable::Mappings& all = process.mappings.all();
+  return std::any_of(all.rbegin(), all.rend(), [](const Mapping& mapping) { return mapping.path == "[uprobes]"; });
 }
 
 }  // namespace clrsampler

@@ -157,6 +157,14 @@ void ProcessTable::ReadIdentity(Process& process) {
   }
 }
 
+// Everything about the process that has the pid since then has to come from /proc, once a sample asks.
+void ProcessTable::ForgetBornBefore(uint32_t tgid, MonotonicTime time) {
+  const Entry* entry = FindEntry(tgid);
+  if (entry == nullptr || entry->process.scanned >= time) return;
+  replaced_.push_back(entry->process.key);
+  current_.erase(tgid);
+}
+
 void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
   main_loop_.Check();
   if (child == parent) return;  // a thread
@@ -166,15 +174,12 @@ void ProcessTable::OnFork(uint32_t child, uint32_t parent, MonotonicTime time) {
     // It was read after its birth. Where it was gone by then, the parent is the next best witness.
     if (parent_entry == nullptr || entry->process.files.reachable()) return;
   }
-  if (parent_entry == nullptr) {
-    // Everything about it has to come from /proc, once a sample asks.
-    if (entry != nullptr && entry->process.scanned < time) {
-      replaced_.push_back(entry->process.key);
-      current_.erase(child);
-    }
-    return;
-  }
+  if (parent_entry == nullptr) return ForgetBornBefore(child, time);
   const Process& from = parent_entry->process;
+  if (from.scanned > time && from.code_known_since > time) {
+    // It was read after an exec that followed this fork, so it is no witness of the program that the child got.
+    return ForgetBornBefore(child, time);
+  }
   // Add may move nothing of the parent: entries are held by pointer.
   Entry& added = Add(child, TargetFiles(from.files, child), time);
   added.process.scanned = time;

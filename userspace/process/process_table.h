@@ -99,6 +99,7 @@ class ProcessTable {
   void Scan(Entry& entry);
   void ScanAgain(Entry& entry);
   void BeginProgram(Process& process);
+  void ForgetBornBefore(uint32_t tgid, MonotonicTime time);
   void ReadIdentity(Process& process);
   bool StillLives(Entry& entry);
   Entry* FindEntry(uint32_t tgid);

@@ -68,7 +68,8 @@ absl::StatusOr<RawStack> RawStack::Parse(std::span<const std::byte> record) {
   return stack;
 }
 
-void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline) {
+void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline,
+                            absl::FunctionRef<bool(uint64_t)> may_be_trampoline) {
   const absl::StatusOr<RawStack> stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(record)));
   if (!stack.ok() || stack->replaced_returns().empty()) return;
   const auto place = [&](std::span<const uint64_t> words) { return static_cast<size_t>(words.data() - record.data()); };
@@ -76,7 +77,8 @@ void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline) {
     for (const wire_replaced_return& replaced : stack->replaced_returns()) {
       const uint64_t offset = replaced.at - begin;
       if (offset % sizeof(uint64_t) != 0 || offset / sizeof(uint64_t) >= words.size()) continue;
-      record[place(words) + offset / sizeof(uint64_t)] = replaced.address;
+      uint64_t& word = record[place(words) + offset / sizeof(uint64_t)];
+      if (may_be_trampoline(word)) word = replaced.address;
     }
   };
   wire_cpu_sample sample = stack->sample();
@@ -84,8 +86,8 @@ void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline) {
   const uint64_t returned_sp = innermost.at + sizeof(uint64_t);
   const size_t pushed = sample.sp <= returned_sp ? (returned_sp - sample.sp) / sizeof(uint64_t) : kMaxPushed + 1;
   // The address is already in place: the kernel is about to leave the trampoline.
-  const bool returned =
-      pushed <= kMaxPushed && (in_trampoline || sample.sp == returned_sp || sample.ip == innermost.address);
+  const bool returned = pushed <= kMaxPushed && (in_trampoline || sample.ip == innermost.address ||
+                                                 (sample.sp == returned_sp && may_be_trampoline(sample.ip)));
   uint64_t next = sample.sp;
   std::optional<size_t> first_words;  // where the word is that tells how many come from sp upwards
   const std::span<const uint64_t> tail = stack->ForEachFrame([&](const RawStack::Frame& frame) {

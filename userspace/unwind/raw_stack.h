@@ -86,9 +86,11 @@ class RawStack {
 
 // Puts the true return addresses of a sample into the words that were copied from its stack. `in_trampoline`: the leaf
 // is the trampoline itself, to which the call has returned. Then the leaf becomes the code that it is about to go on
-// with, and the words that it has pushed are taken off the stack (from Linux 6.11 on: three registers). Does nothing to
-// a record that is damaged.
-void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline);
+// with, and the words that it has pushed are taken off the stack (from Linux 6.11 on: three registers).
+// `may_be_trampoline`: of an address. The kernel also keeps return addresses of calls that were left by longjmp, and
+// other words have taken their places. Does nothing to a record that is damaged.
+void RestoreReturnAddresses(std::vector<uint64_t>& record, bool in_trampoline,
+                            absl::FunctionRef<bool(uint64_t)> may_be_trampoline);
 
 // The same on arm64, where the call has its return address in a register. A function under a return probe finds the
 // trampoline's address there, and saves that in its frame record, below the place that sp had at the call.

@@ -30,6 +30,11 @@ TEST(CpuListTest, ReadsFilesBelowTheGivenRoot) {
   EXPECT_THAT(std::string(OnlineCpus(root.string()).status().message()), HasSubstr("sys/devices/system/cpu/online"));
 }
 
+TEST(CpuListTest, ValuesOfPossibleCpusGoToTheirNumbers) {
+  EXPECT_THAT(ByCpuNumber(std::vector<uint64_t>{7, 8, 9}, std::vector<int>{0, 2, 3}), testing::ElementsAre(7, 0, 8, 9));
+  EXPECT_THAT(ByCpuNumber({}, std::vector<int>{0, 1}), testing::IsEmpty()) << "the kernel did not say";
+}
+
 TEST(CpuListTest, TellsArrivedFromGone) {
   const std::vector<int> attached = {0, 1, 3};
   const std::vector<int> online = {0, 2, 3, 4};

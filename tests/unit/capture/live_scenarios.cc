@@ -575,6 +575,10 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
   RETURN_IF_ERROR((*sampler)->Start());
   RETURN_IF_ERROR(side_band.Start());
   const auto busy_ns = [] { return ReadHostCpuTime("/proc").value_or(HostCpuTime()).cpu_busy_ns; };
+  std::vector<int> missed;  // CPUs whose first events nobody saw
+  const auto see = [&](const SideBandEvent& event) {
+    if (event.kind == SideBandKind::kLost) missed.push_back(event.cpu);
+  };
   for (const bool online : {false, true}) {
     RETURN_IF_ERROR(Expect(switch_cpu(online ? "1" : "0"), "the second CPU can't be switched"));
     const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
@@ -582,6 +586,8 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
     RETURN_IF_ERROR((*sampler)->AttachNewCpus(*cpus, busy_ns));
     RETURN_IF_ERROR(side_band.AttachNewCpus(*cpus));
     RETURN_IF_ERROR(Expect((*sampler)->cpus().size() == (online ? 2u : 1u), "CPUs: ", (*sampler)->cpus().size()));
+    side_band.Drain(MonotonicTime::Max(), see);
+    RETURN_IF_ERROR(Expect(missed == std::vector<int>(online ? 1 : 0, 1), missed.size(), " CPUs said to be new"));
   }
   // So quickly that nobody sees it gone, as when a machine sleeps: the kernel has taken its events down all the same.
   RETURN_IF_ERROR(Expect(switch_cpu("0") && switch_cpu("1"), "the second CPU can't be switched"));
@@ -604,6 +610,8 @@ absl::Status FollowsACpuThatComesBack(ScenarioSetting& setting) {
     RETURN_IF_ERROR(side_band.AttachNewCpus(*cpus, silent));
   }
   RETURN_IF_ERROR(Expect(found, "nobody noticed that the second CPU had stopped"));
+  side_band.Drain(MonotonicTime::Max(), see);
+  RETURN_IF_ERROR(Expect(missed == std::vector<int>{1, 1}, "its missed events were not said"));
   Sleep(setting.seconds / 2);
   uint64_t on_second = 0;
   (*sampler)->Drain([&](std::span<const std::byte> record) { on_second += Decode(record).head.header.cpu == 1; });

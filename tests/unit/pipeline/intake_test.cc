@@ -204,6 +204,15 @@ TEST_F(IntakeTest, LostProcessEventsAreSaidAndKeepTheirTurn) {
   EXPECT_THAT(TimesUntil(9), testing::ElementsAre(5));
 }
 
+TEST_F(IntakeTest, ACpuThatCameBackIsSaid) {
+  capture_->events.push_back({.kind = SideBandKind::kLost, .time = {5}, .cpu = 3});
+  intake().Drain();
+  EXPECT_THAT(parts_.notices.kept(),
+              Contains(AllOf(Field(&Notice::kind, "side_band_lost"),
+                             Field(&Notice::message, testing::HasSubstr("CPU 3 came online, or came back")))));
+  EXPECT_THAT(TimesUntil(9), testing::ElementsAre(5)) << "processes are read again";
+}
+
 TEST_F(IntakeTest, TasksOutsideOfOurNamespaceAreNoProcess) {
   capture_->events.push_back({.kind = SideBandKind::kExit, .time = {5}, .pid = 0});
   intake().Drain();

@@ -212,6 +212,18 @@ TEST_F(ProcessTableTest, AForkedChildHasItsParentsCodeEvenWhenItIsGone) {
   EXPECT_TRUE(child->files.reachable());
 }
 
+TEST_F(ProcessTableTest, AForkBeforeTheParentsExecDoesNotInheritTheNewProgram) {
+  MakeProcess(42, "dotnet", 100, 42, kMaps);
+  ProcessTable table(proc_.string(), clock_);
+  // Both events wait in the queue when the parent's first sample has it read.
+  table.AnnounceExec(42, {900});
+  table.FindOrScan(42, 0);
+  table.OnFork(50, 42, {800});
+  EXPECT_EQ(table.Find(50), nullptr) << "what it runs is in /proc";
+  MakeProcess(50, "sh", 80, 50, "");
+  EXPECT_EQ(table.FindOrScan(50, 0).comm, "sh");
+}
+
 TEST_F(ProcessTableTest, RetireGivesOutTheDeadOnly) {
   MakeProcess(42, "a", 100, 42, kMaps);
   MakeProcess(43, "b", 100, 43, kMaps);

@@ -45,7 +45,8 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   const auto bytes = record.Bytes();
   std::vector<uint64_t> words(bytes.size() / 8);
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  RestoreReturnAddresses(words, false);
+  const auto is_trampoline = [](uint64_t word) { return word >> 12 == kTrampoline >> 12; };
+  RestoreReturnAddresses(words, false, is_trampoline);
   const auto stack = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(words)));
   ASSERT_TRUE(stack.ok()) << stack.status();
   EXPECT_EQ(stack->replaced_returns().size(), 4u);
@@ -65,7 +66,7 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   const auto leaf = returned.Bytes();
   std::vector<uint64_t> leaf_words(leaf.size() / 8);
   std::memcpy(leaf_words.data(), leaf.data(), leaf.size());
-  RestoreReturnAddresses(leaf_words, true);
+  RestoreReturnAddresses(leaf_words, true, is_trampoline);
   EXPECT_EQ(RawStack::Parse(std::as_bytes(std::span<const uint64_t>(leaf_words)))->sample().ip, 0xA1u);
 
   // A word that the trampoline has pushed is not the caller's.
@@ -78,7 +79,7 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   for (const bool known : {true, false}) {
     std::vector<uint64_t> busy_words(busy.size() / 8);
     std::memcpy(busy_words.data(), busy.data(), busy.size());
-    RestoreReturnAddresses(busy_words, known);
+    RestoreReturnAddresses(busy_words, known, is_trampoline);
     const auto mended = RawStack::Parse(std::as_bytes(std::span<const uint64_t>(busy_words)));
     ASSERT_TRUE(mended.ok()) << mended.status();
     EXPECT_EQ(mended->sample().ip, known ? 0xA1u : kTrampoline + 5);
@@ -96,8 +97,24 @@ TEST(RawStackTest, TrueReturnAddressesTakeThePlaceOfTheTrampolines) {
   // Nothing is changed in a record that is cut.
   std::vector<uint64_t> cut(words.begin(), words.end() - 1);
   const std::vector<uint64_t> before = cut;
-  RestoreReturnAddresses(cut, true);
+  RestoreReturnAddresses(cut, true, is_trampoline);
   EXPECT_EQ(cut, before);
+}
+
+TEST(RawStackTest, WordsOfLaterCallsStayWhereLongjmpLeftACall) {
+  RawRecord record;
+  record.header.ip = 0x400000;
+  record.header.sp = 0x7000;  // as if the call that was left had just returned
+  record.Frame(0x7030, 0x7040, 0x402000, {11, 12}).Tail({9});
+  record.returns = {{0x6FF8, 0xA1}, {0x7038, 0xA2}};
+  const auto bytes = record.Bytes();
+  std::vector<uint64_t> words(bytes.size() / 8);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  const std::vector<uint64_t> before = words;
+  RestoreReturnAddresses(words, false, [](uint64_t) { return false; });
+  EXPECT_EQ(words, before);
+  RestoreReturnAddresses(words, false, [](uint64_t) { return true; });
+  EXPECT_NE(words, before) << "where the trampoline is not known, the kernel's word is taken";
 }
 
 TEST(RawStackTest, OnArm64TheFrameRecordOfTheCallHasTheTrampolinesAddress) {
