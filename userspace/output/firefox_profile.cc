@@ -294,12 +294,19 @@ class FirefoxEncoder {
     const absl::string_view name = model_.text(thread.name == 0 ? thread.comm : thread.name);
     out_.Raw("{\"processType\": \"default\", \"processStartupTime\": 0, \"processShutdownTime\": null");
     out_.Raw(", \"registerTime\": 0, \"unregisterTime\": null, \"pausedRanges\": [], \"name\": ").String(name);
-    out_.Raw(", \"isMainThread\": ").Raw(IsMainThread(thread) ? "true" : "false");
+    // The viewer shows one main thread of a pid, and no other.
+    out_.Raw(", \"isMainThread\": ").Raw(lane.leads ? "true" : "false");
     out_.Raw(", \"processName\": ").String(ProcessLabel(model_, thread));
-    out_.Raw(", \"pid\": \"").Number(thread.pid).Raw("\", \"tid\": ").Number(thread.tid);
+    out_.Raw(", \"pid\": ").String(PidOf(thread)).Raw(", \"tid\": ").Number(thread.tid);
     out_.Raw(", \"showMarkersInTimeline\": true");
     WriteSamples(lane.rows);
     WriteMarkers(MarkersOfLane(model_, lanes_, lane));
+  }
+
+  // The viewer takes lanes with one pid for one process, and any text for a pid.
+  std::string PidOf(const ModelThread& thread) {
+    if (thread.pid != 0) return absl::StrCat(thread.pid);
+    return absl::StrCat("unknown-", nameless_.Of(thread.comm) + 1);
   }
 
   void WriteSamples(const std::vector<uint32_t>& rows) {
@@ -346,6 +353,7 @@ class FirefoxEncoder {
   Numbers<ModelFrame> functions_;
   Numbers<Image> images_;
   Numbers<StringIndex> sources_;
+  Numbers<StringIndex> nameless_;                         // processes without a pid, by name
   std::vector<std::optional<LaneCategory>> category_of_;  // by frame
   Numbers<FrameIndex> wakers_;
   std::vector<uint32_t> row_of_;               // of the table of frames, by node

@@ -24,8 +24,6 @@
 namespace clrsampler {
 namespace {
 
-bool HasWaits(ProfileView view) { return view == ProfileView::kOffCpu || view == ProfileView::kWall; }
-
 // Rows of wall time that ran: their stacks have no mark of a wait. Each such row has a 1.
 std::vector<uint8_t> RunningRows(const ProfileModel& model) {
   std::vector<uint8_t> waits(model.nodes.size());

@@ -12,12 +12,16 @@
 namespace clrsampler {
 namespace {
 
-// A pipe ends a cell even in a code span; a backtick ends a span of one.
+// A pipe ends a cell even in a code span. As many backticks as began a span end it, so it begins with more than its
+// text has in a row.
 std::string CellText(const ReportCell& cell) {
   if (cell.text.empty()) return "";
   std::string text = absl::StrReplaceAll(cell.text, {{"|", "\\|"}});
   if (!cell.is_code) return text;
-  return text.find('`') == std::string::npos ? absl::StrCat("`", text, "`") : absl::StrCat("`` ", text, " ``");
+  size_t most = 0, run = 0;
+  for (const char c : text) most = std::max(most, run = c == '`' ? run + 1 : 0);
+  const std::string fence(most + 1, '`');
+  return most == 0 ? absl::StrCat(fence, text, fence) : absl::StrCat(fence, " ", text, " ", fence);
 }
 
 void AddTable(const ReportTable& table, std::string& text) {

@@ -28,7 +28,8 @@ std::vector<ThreadLane> LanesOfThreads(const ProfileModel& model) {
   for (size_t i = 0; i < by_thread.size(); ++i) by_thread[i].thread = static_cast<ThreadIndex>(i);
   const auto key = [&](const ThreadLane& lane) {
     const ModelThread& thread = model.threads[lane.thread];
-    return std::tuple(thread.pid, lane.rows.empty(), !IsMainThread(thread), thread.tid);
+    const int rank = thread.tid == thread.pid ? 0 : thread.tid == 0 ? 1 : 2;
+    return std::tuple(thread.pid, lane.rows.empty(), rank, thread.tid);
   };
   std::stable_sort(by_thread.begin(), by_thread.end(),
                    [&](const ThreadLane& a, const ThreadLane& b) { return key(a) < key(b); });
@@ -38,18 +39,21 @@ std::vector<ThreadLane> LanesOfThreads(const ProfileModel& model) {
 }  // namespace
 
 ThreadLanes::ThreadLanes(const ProfileModel& model) : model_(model), end_ns_(EndOf(model)) {
-  absl::flat_hash_map<std::pair<uint32_t, uint32_t>, size_t> homes;  // the first lane by pid and tid, and by pid and 0
+  // The first lane by process and tid, and by process and 0.
+  absl::flat_hash_map<std::pair<ModelProcess, uint32_t>, size_t> homes;
   for (ThreadLane& lane : LanesOfThreads(model)) {
     if (lane.rows.empty() && lane.events.empty()) continue;
     const ModelThread& thread = model.threads[lane.thread];
-    const auto home = homes.find({thread.pid, thread.tid});
-    if (lane.rows.empty() && home != homes.end()) {
+    const ModelProcess process = ProcessOf(thread);
+    const auto home = homes.find({process, thread.tid});
+    if (home != homes.end() && (lane.rows.empty() || thread.tid == 0)) {
       std::vector<const ModelEvent*>& events = lanes_[home->second].events;
       events.insert(events.end(), lane.events.begin(), lane.events.end());
-      continue;
+      lane.events.clear();
+      if (lane.rows.empty()) continue;
     }
-    homes.try_emplace({thread.pid, thread.tid}, lanes_.size());
-    homes.try_emplace({thread.pid, 0}, lanes_.size());
+    lane.leads = homes.try_emplace({process, 0}, lanes_.size()).second;
+    homes.try_emplace({process, thread.tid}, lanes_.size());
     lanes_.push_back(std::move(lane));
   }
   for (ThreadLane& lane : lanes_) {
@@ -59,6 +63,6 @@ ThreadLanes::ThreadLanes(const ProfileModel& model) : model_(model), end_ns_(End
 
 uint64_t ThreadLanes::TimeOf(uint32_t row) const { return std::min(model_.samples.time_of(row), end_ns_); }
 
-bool IsMainThread(const ModelThread& thread) { return thread.tid == 0 || thread.tid == thread.pid; }
+ModelProcess ProcessOf(const ModelThread& thread) { return {thread.pid, thread.pid == 0 ? thread.comm : 0}; }
 
 }  // namespace clrsampler

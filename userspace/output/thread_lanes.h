@@ -3,6 +3,7 @@
 #define CLRSAMPLER_OUTPUT_THREAD_LANES_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "formats/profile/profile_model.h"
@@ -13,6 +14,7 @@ struct ThreadLane {
   ThreadIndex thread = 0;
   std::vector<uint32_t> rows;  // of samples
   std::vector<const ModelEvent*> events;
+  bool leads = false;  // stands for its process: it is the first of it, and the only one with this mark
 };
 
 class ThreadLanes {
@@ -20,8 +22,8 @@ class ThreadLanes {
   // The model is borrowed.
   explicit ThreadLanes(const ProfileModel& model);
 
-  // The lanes of threads that have samples or events. The main thread of a process comes first, and has what concerns
-  // all of its threads.
+  // The lanes of threads that have samples or events. The main thread of a process comes first, and has the events that
+  // concern all of its threads.
   const std::vector<ThreadLane>& lanes() const { return lanes_; }
   uint64_t end_ns() const { return end_ns_; }  // of the recording
   // Samples without a time stand at the end of the recording.
@@ -33,8 +35,9 @@ class ThreadLanes {
   std::vector<ThreadLane> lanes_;
 };
 
-// Whether it is the main thread of its process, or all threads together.
-bool IsMainThread(const ModelThread& thread);
+// Processes are told apart by their pids. Processes whose pid is not known have their names in its place.
+using ModelProcess = std::pair<uint32_t, StringIndex>;
+ModelProcess ProcessOf(const ModelThread& thread);
 
 }  // namespace clrsampler
 

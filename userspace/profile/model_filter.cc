@@ -46,11 +46,30 @@ absl::StatusOr<std::vector<bool>> ThreadsWith(const ProfileModel& model, const s
 // reader finds the samples between the start and the end that the profile names.
 class TimePart {
  public:
-  explicit TimePart(const ProfileFilter& filter)
-      : from_ns_(filter.from_ns.value_or(0)), to_ns_(std::max(from_ns_, filter.to_ns.value_or(kNoTime))) {}
+  TimePart(const ProfileFilter& filter, const ProfileMeta& meta)
+      : from_ns_(filter.from_ns.value_or(0)),
+        to_ns_(std::max(from_ns_, filter.to_ns.value_or(kNoTime))),
+        wait_unit_ns_(!HasWaits(meta.view)                     ? 0
+                      : meta.unit == WeightUnit::kMicroseconds ? 1000
+                      : meta.unit == WeightUnit::kNanoseconds  ? 1
+                                                               : 0) {}
 
-  bool Has(uint64_t time_ns) const { return time_ns != kNoTime && time_ns >= from_ns_ && time_ns < to_ns_; }
-  uint64_t Moved(uint64_t time_ns) const { return time_ns - from_ns_; }
+  // nullopt: nothing of it lies in the part. A wait lasts from its time for its weight, and keeps what lies in the
+  // part.
+  std::optional<ModelSample> Cut(ModelSample sample) const {
+    if (sample.time_ns == kNoTime || sample.time_ns >= to_ns_) return std::nullopt;
+    const uint64_t begin = std::max(sample.time_ns, from_ns_);
+    if (wait_unit_ns_ == 0) {
+      if (sample.time_ns < from_ns_) return std::nullopt;
+    } else {
+      const uint64_t before = (begin - sample.time_ns) / wait_unit_ns_, most = (to_ns_ - begin) / wait_unit_ns_;
+      if (sample.weight <= before) return std::nullopt;
+      sample.weight = std::min(sample.weight - before, most);
+      if (sample.weight == 0) return std::nullopt;
+    }
+    sample.time_ns = begin - from_ns_;
+    return sample;
+  }
 
   // nullopt: nothing of it lies in the part. Else the event with what does.
   std::optional<ModelEvent> Cut(ModelEvent event) const {
@@ -79,6 +98,7 @@ class TimePart {
 
  private:
   const uint64_t from_ns_, to_ns_;
+  const uint64_t wait_unit_ns_;  // of weights that are lengths of waits; 0: they are none
 };
 
 }  // namespace
@@ -113,7 +133,7 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
 
   ProfileModelBuilder builder;
   builder.meta() = model.meta;
-  const TimePart part(filter);
+  const TimePart part(filter, model.meta);
   if (by_time) part.Cut(builder.meta());
   ModelCopier copier(model, builder, [&](NodeIndex node) {
     const ModelFrame& frame = model.frame_of(node);
@@ -127,8 +147,9 @@ absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilt
     if (ignored && (*ignored)[sample.stack]) continue;
     if (threads && !(*threads)[sample.thread]) continue;
     if (by_time) {
-      if (!part.Has(sample.time_ns)) continue;
-      sample.time_ns = part.Moved(sample.time_ns);
+      const std::optional<ModelSample> cut = part.Cut(sample);
+      if (!cut) continue;
+      sample = *cut;
     }
     sample.stack = copier.Stack(sample.stack);
     sample.thread = copier.Thread(sample.thread);

@@ -26,8 +26,8 @@ struct ProfileFilter {
 };
 
 // With times, the result is as if only that part had been recorded: start, duration, and times of samples and events
-// are the part's. An event that reaches out of it counts with what lies in it. The account of the run goes: it is one
-// of the whole.
+// are the part's. An event or a wait that reaches out of it counts with what lies in it. The account of the run goes:
+// it is one of the whole.
 //
 // InvalidArgument: an expression that is none, or times where the profile has none.
 absl::StatusOr<ProfileModel> FilterProfile(ProfileModel model, const ProfileFilter& filter);

@@ -29,13 +29,18 @@ absl::StatusOr<CommonUnit> FindCommonUnit(const std::vector<ProfileModel>& profi
   CommonUnit common;
   common.unit = profiles.front().meta.unit;
   common.factors.assign(profiles.size(), 1);
-  bool same = true;
+  bool same = true, all_known = true;
   for (const ProfileModel& profile : profiles) {
     same &= profile.meta.unit == common.unit;
-    if (profile.meta.period_ns == 0) continue;
+    if (profile.meta.period_ns == 0) {
+      all_known &= profile.samples.size() == 0;
+      continue;
+    }
     if (common.period_ns == 0) common.period_ns = profile.meta.period_ns;
     same &= profile.meta.period_ns == common.period_ns || common.unit != WeightUnit::kSamples;
   }
+  // Samples of unknown length do not become known beside others.
+  if (same && !all_known) common.period_ns = 0;
   if (same) return common;
   common.unit = WeightUnit::kNanoseconds;
   for (size_t i = 0; i < profiles.size(); ++i) {

@@ -122,6 +122,25 @@ TEST(FirefoxProfileTest, WhatConcernsTheProcessIsInTheLaneOfItsMainThread) {
   EXPECT_EQ(worker["markers"]["data"][0]["what"], "Shop.Cart.Total");
 }
 
+TEST(FirefoxProfileTest, EachProcessHasOneMainThreadAndAPidOfItsOwn) {
+  FirefoxProfile small;
+  const StringIndex other = small.builder.String("other");
+  const ThreadIndex nameless = small.builder.Thread({});
+  for (const ThreadIndex thread : {small.whole, small.main, nameless, small.builder.Thread({.comm = other})}) {
+    small.builder.Add({.time_ns = 1, .thread = thread, .stack = small.Stack({{ModelFrameKind::kJit, "A"}})});
+  }
+  const Json profile = small.Write();
+  std::map<std::string, int> lanes, mains;
+  for (const Json& thread : profile["threads"]) {
+    ++lanes[thread["pid"]];
+    mains[thread["pid"]] += thread["isMainThread"].get<bool>() ? 1 : 0;
+  }
+  ASSERT_EQ(lanes.size(), 3u);
+  EXPECT_EQ(lanes["unknown-1"], 1);
+  EXPECT_EQ(lanes["unknown-2"], 1);
+  for (const auto& [pid, count] : mains) EXPECT_EQ(count, 1) << pid;
+}
+
 TEST(FirefoxProfileTest, AThreadWithEventsAloneHasALane) {
   FirefoxProfile small;
   small.builder.Event({.thread = small.whole, .kind = ModelEventKind::kCollection});

@@ -85,6 +85,8 @@ TEST(ReportTextTest, NamesOfTargetsCanNotBreakTheTable) {
   const std::string text = ReportMarkdown(report, 1000);
   EXPECT_THAT(text, HasSubstr("|`` a\\|b`c"));
   EXPECT_THAT(text, Not(HasSubstr("\n## d")));
+  AddRow(report.tables[0], {{NameCell("a``*b*`")}, 1});
+  EXPECT_THAT(ReportMarkdown(report, 1000), HasSubstr("|``` a``*b*` ```|"));
 }
 
 TEST(ReportTextTest, JsonHasTheSameRowsWithNumbers) {

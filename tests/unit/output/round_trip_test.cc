@@ -301,6 +301,17 @@ TEST(RoundTripTest, PprofKeepsAllButTimesSourcesAndTiers) {
 }
 
 // Rates are by the time that was recorded, and the format has no gaps.
+TEST(RoundTripTest, PprofOfNobodyKeepsWhereItIsFrom) {
+  ProfileModel model = test_support::MadeUpProfile();
+  model.meta.creator.clear();
+  model.meta.host = "build-7";
+  model.meta.whole_host = true;
+  const ProfileModel back = ReadBack(model, "pprof");
+  EXPECT_EQ(back.meta.creator, "");
+  EXPECT_EQ(back.meta.host, "build-7");
+  EXPECT_TRUE(back.meta.whole_host);
+}
+
 TEST(RoundTripTest, TheDurationInPprofIsWithoutGaps) {
   ProfileModel model = test_support::MadeUpProfile();
   model.meta.duration_ns = 3'630'000'000'000;

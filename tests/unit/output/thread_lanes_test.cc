@@ -63,5 +63,32 @@ TEST(ThreadLanesTest, AThreadThatHasEventsUnderAnotherNameHasOneLane) {
   EXPECT_THAT(profile.Lanes(), ElementsAre("10/12: 3, 1", "11/0:, 1"));
 }
 
+TEST(ThreadLanesTest, WhatConcernsAllThreadsIsBehindTheMainThread) {
+  Profile profile;
+  const ThreadIndex whole = profile.Thread(10, 0), main = profile.Thread(10, 10);
+  profile.Sample(whole, 2);
+  profile.Event(whole);
+  profile.Sample(main, 4);
+  EXPECT_THAT(profile.Lanes(), ElementsAre("10/10: 4, 1", "10/0: 2, 0"));
+}
+
+TEST(ThreadLanesTest, OneLaneLeadsItsProcess) {
+  ProfileModelBuilder builder;
+  const StringIndex env = builder.String("env"), sh = builder.String("sh");
+  for (const ModelThread& thread :
+       {ModelThread{.pid = 10, .tid = 0}, ModelThread{.pid = 10, .tid = 10, .comm = env},
+        ModelThread{.pid = 10, .tid = 10, .comm = sh}, ModelThread{.comm = env}, ModelThread{.comm = sh}}) {
+    builder.Add({.thread = builder.Thread(thread)});
+  }
+  const ProfileModel model = *std::move(builder).Build();
+  std::vector<std::string> leads;
+  const ThreadLanes lanes(model);
+  for (const ThreadLane& lane : lanes.lanes()) {
+    const ModelThread& thread = model.threads[lane.thread];
+    if (lane.leads) leads.push_back(absl::StrCat(thread.pid, " ", model.text(thread.comm)));
+  }
+  EXPECT_THAT(leads, ElementsAre("0 env", "0 sh", "10 env"));
+}
+
 }  // namespace
 }  // namespace clrsampler

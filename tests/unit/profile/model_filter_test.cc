@@ -80,6 +80,23 @@ TEST(FilterProfileTest, WaitsAreChosenByTheirMarks) {
   EXPECT_EQ(monitors->meta.unit, WeightUnit::kMicroseconds);
 }
 
+TEST(FilterProfileTest, WaitsThatReachOutOfThePartAreCut) {
+  ModelBuilder builder;
+  builder.meta().view = ProfileView::kOffCpu;
+  builder.meta().unit = WeightUnit::kMicroseconds;
+  builder.meta().duration_ns = 10'000'000;
+  builder.Add(11, {"Main", "[sleep]"}, 1'000'000, 8'000)
+      .Add(12, {"Main", "[socket]"}, 2'500'000, 100)
+      .Add(12, {"[waits shorter than 1ms]"}, kNoTime, 30);
+  const ProfileModel whole = builder.Build();
+  EXPECT_EQ(Weights(*FilterProfile(whole, {.to_ns = 2'000'000})), (Expected{{"11 Main;[sleep]", 1'000}}));
+  const ProfileModel middle = *FilterProfile(whole, {.from_ns = 2'000'000, .to_ns = 3'000'000});
+  EXPECT_EQ(Weights(middle), (Expected{{"11 Main;[sleep]", 1'000}, {"12 Main;[socket]", 100}}));
+  EXPECT_THAT(middle.samples.time_ns, ElementsAre(0, 500'000));
+  EXPECT_EQ(Weights(*FilterProfile(whole, {.from_ns = 2'600'000})), (Expected{{"11 Main;[sleep]", 6'400}}));
+  EXPECT_EQ(Weights(*FilterProfile(whole, {.from_ns = 9'000'000})), Expected{});
+}
+
 TEST(FilterProfileTest, FocusKeepsStacksWithTheMethodWhole) {
   EXPECT_EQ(Filtered({.focus = "Order\\.Total$"}),
             (Expected{{"11 Main;Shop.Order.Total", 1}, {"11 Main;Shop.Order.Total;sys_read", 1}}));
@@ -301,7 +318,7 @@ TEST(MergeProfilesTest, SamplesOfDifferentLengthBecomeTimes) {
   EXPECT_THAT(std::string(MergeProfiles(profiles).status().message()), HasSubstr("profile 4"));
 }
 
-TEST(MergeProfilesTest, FoldedTextIsTakenToHaveThePeriodOfTheOthers) {
+TEST(MergeProfilesTest, SamplesOfUnknownLengthStayUnknown) {
   ModelBuilder folded, json;
   json.Add(11, {"Main"}).meta().period_ns = 10'000;
   std::vector<ProfileModel> profiles;
@@ -309,7 +326,7 @@ TEST(MergeProfilesTest, FoldedTextIsTakenToHaveThePeriodOfTheOthers) {
   profiles.push_back(json.Build());
   const ProfileModel merged = *MergeProfiles(profiles);
   EXPECT_EQ(merged.meta.unit, WeightUnit::kSamples);
-  EXPECT_EQ(merged.meta.period_ns, 10'000u);
+  EXPECT_EQ(merged.meta.period_ns, 0u);
   EXPECT_EQ(merged.total_weight, 2u);
 }
 

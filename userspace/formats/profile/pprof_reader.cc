@@ -137,9 +137,7 @@ class PprofReader {
     if (file_.duration_nanos > 0) meta.duration_ns = static_cast<uint64_t>(file_.duration_nanos);
     for (const uint64_t comment : file_.comments) {
       absl::string_view text = TextOf(comment).substr(0, kMaxModelStringBytes);
-      if (meta.creator.empty()) {
-        meta.creator = std::string(text);
-      } else if (absl::ConsumePrefix(&text, pprof::kViewComment)) {
+      if (absl::ConsumePrefix(&text, pprof::kViewComment)) {
         meta.view = ProfileViewOf(text).value_or(meta.view);
       } else if (absl::ConsumePrefix(&text, pprof::kHostComment)) {
         meta.host = std::string(text);
@@ -147,6 +145,8 @@ class PprofReader {
         meta.command = std::string(text);
       } else if (text == pprof::kWholeHostComment) {
         meta.whole_host = true;
+      } else if (meta.creator.empty()) {
+        meta.creator = std::string(text);
       }
     }
   }

@@ -79,6 +79,8 @@ inline constexpr int kProfileViewCount = 9;
 // "cpu", "jit", "pause", "suspend-delay", "alloc", "exception", "contention", "off-cpu", "wall"
 absl::string_view ProfileViewText(ProfileView view);
 std::optional<ProfileView> ProfileViewOf(absl::string_view text);
+// Whether its samples are waits. A wait's weight is how long it lasted.
+constexpr bool HasWaits(ProfileView view) { return view == ProfileView::kOffCpu || view == ProfileView::kWall; }
 
 enum class WeightUnit : uint8_t { kSamples, kMicroseconds, kNanoseconds, kBytes };
 absl::string_view WeightUnitText(WeightUnit unit);  // "samples", "microseconds", "nanoseconds", "bytes"
