@@ -117,6 +117,13 @@ class WaitsTest(harness.LiveTest):
         subprocess.run([harness.AGENT, "replay", stream, "-q", "-o", self.path("again.folded")], check=True)
         with open(self.path("out.folded"), "rb") as first, open(self.path("again.folded"), "rb") as second:
             self.assertEqual(sorted(first), sorted(second))
+        began = time.time_ns()
+        subprocess.run([harness.AGENT, "replay", stream, "-q", "-o", self.path("again.json")], check=True)
+        with open(self.path("again.json")) as f:
+            played = json.load(f)["meta"]
+        self.assertEqual(played["host"], os.uname().nodename)
+        self.assertGreater(began - played["start_unix_ns"], 1_000_000_000, "when it was recorded, not when it is played")
+        self.assertLess(began - played["start_unix_ns"], 120_000_000_000)
 
     def test_time_before_an_exec_counts_once(self):
         program = "import os, time; time.sleep(1); os.execvp('sleep', ['sleep', '1'])"

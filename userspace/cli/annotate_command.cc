@@ -1,13 +1,12 @@
 #include "cli/annotate_command.h"
 
-#include <signal.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <utility>
 #include <vector>
 
 #include "cli/duration_option.h"
+#include "cli/option_companion.h"
 #include "cli/profile_options.h"
 #include "cli/report_recording.h"
 #include "disassembly/disassembler.h"
@@ -36,11 +35,12 @@ void DeclareAnnotateOptions(CLI::App& app, AnnotateConfig& config) {
 }
 
 absl::Status RunAnnotate(const AnnotateConfig& config) {
-  signal(SIGPIPE, SIG_IGN);
   if (config.input.empty() != config.pid.has_value()) {
     return WithHint(absl::InvalidArgumentError("annotate needs either a profile or a process"),
                     "clrsampler annotate METHOD cpu.json, or clrsampler annotate METHOD --pid PID");
   }
+  RETURN_IF_ERROR(
+      CheckCompanion("--duration", config.duration != AnnotateConfig().duration, "--pid", config.pid.has_value()));
   ASSIGN_OR_RETURN(const uint64_t duration_ns, ParseDurationNs("--duration", config.duration));
   ASSIGN_OR_RETURN(const ProfileModel model,
                    config.pid ? Record(*config.pid, duration_ns) : ReadProfileFile(config.input));

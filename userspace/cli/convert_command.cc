@@ -1,7 +1,5 @@
 #include "cli/convert_command.h"
 
-#include <signal.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +35,6 @@ void DeclareMergeOptions(CLI::App& app, ConvertConfig& config) {
 }
 
 absl::Status RunConvert(const ConvertConfig& config) {
-  signal(SIGPIPE, SIG_IGN);
   ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
   std::vector<ProfileModel> profiles;
   size_t rows = 0;

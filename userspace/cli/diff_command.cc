@@ -1,7 +1,5 @@
 #include "cli/diff_command.h"
 
-#include <signal.h>
-
 #include <cstdio>
 #include <utility>
 
@@ -32,7 +30,6 @@ void DeclareDiffOptions(CLI::App& app, DiffConfig& config) {
 }
 
 absl::Status RunDiff(const DiffConfig& config) {
-  signal(SIGPIPE, SIG_IGN);
   ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
   const WriterRow* row = WriterOfPath(config.output);
   const bool is_page = row != nullptr && row->format == "html";

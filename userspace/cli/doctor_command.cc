@@ -1,17 +1,15 @@
 #include "cli/doctor_command.h"
 
-#include <unistd.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "cli/exit_status.h"
 #include "inspect/host_checks.h"
 #include "inspect/host_facts.h"
 #include "inspect/inspect_text.h"
 #include "inspect/process_checks.h"
 #include "inspect/process_list.h"
-#include "os/file_io.h"
 #include "pipeline/agent_sandbox.h"
 #include "status/status.h"
 
@@ -36,7 +34,7 @@ absl::StatusOr<bool> PrintDoctor(std::optional<uint32_t> pid, bool json) {
     report.processes.push_back({facts.pid, facts.comm, CheckProcess(facts)});
     if (pid.has_value() && AnyFails(report.processes.back().findings)) report.will_work = false;
   }
-  RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report)));
+  RETURN_IF_ERROR(PrintAll(json ? DoctorJson(report) : DoctorText(report)));
   return report.will_work;
 }
 

@@ -1,7 +1,5 @@
 #include "cli/event_source_command.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/duration_option.h"
+#include "cli/option_companion.h"
 #include "cli/pids_option.h"
 #include "cli/profile_options.h"
 #include "cli/record_results.h"
@@ -57,6 +56,7 @@ absl::Status CheckSamplerOptions(const RecordConfig& config) {
                   {"--perf-map-cap", config.perf_maps.cap.has_value()},
                   {"--perf-map-time", config.perf_maps.time != usual.perf_maps.time},
                   {"--cri-socket", !config.cri_socket.empty()},
+                  {"--verbose", config.verbose},
                   {"--save-stacks", !config.save_stacks.empty()},
                   {"--save-stream", !config.save_stream.empty()}};
   for (const auto& [option, given] : kOptions) {
@@ -72,7 +72,7 @@ struct EventResults {
 };
 
 absl::StatusOr<EventResults> OpenResults(const RecordConfig& config, uint32_t pid) {
-  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, {pid}, {});
+  absl::StatusOr<std::vector<ProfileOutput>> outputs = OpenOutputs(config, {pid}, CommOf(pid));
   RETURN_IF_ERROR(outputs.status());
   for (const ProfileOutput& output : *outputs) {
     if (!output.writer->needs_code) continue;
@@ -81,7 +81,9 @@ absl::StatusOr<EventResults> OpenResults(const RecordConfig& config, uint32_t pi
         "give it another extension");
   }
   ASSIGN_OR_RETURN(std::optional<OutputFile> stats, OpenStats(config));
-  RETURN_IF_ERROR(CheckDistinct(*outputs, stats));
+  std::vector<ResultFile> others;
+  if (stats) others.push_back({stats->name(), stats->descriptor()});
+  RETURN_IF_ERROR(CheckDistinct(*outputs, std::move(others)));
   return EventResults{*std::move(outputs), std::move(stats)};
 }
 
@@ -146,6 +148,9 @@ absl::Status CheckEventSource(const RecordConfig& config) {
     return BadValue(absl::StrCat("--event ", config.event, " is only in the runtime's own event stream"),
                     "add --source eventpipe");
   }
+  RETURN_IF_ERROR(CheckCompanion("--event-buffer",
+                                 config.event_buffer_megabytes != RecordConfig().event_buffer_megabytes,
+                                 "--source eventpipe", by_stream));
   if (!by_stream) return absl::OkStatus();
   if (config.event == "cpu" || config.event == "off-cpu" || config.event == "wall") {
     return BadValue("--source eventpipe has no samples of CPU time and no waits of threads",
@@ -159,8 +164,6 @@ absl::Status CheckEventSource(const RecordConfig& config) {
 }
 
 absl::Status RunEventSource(const RecordConfig& config) {
-  // A reader that closes the pipe early (head) must not kill us before the summary.
-  signal(SIGPIPE, SIG_IGN);
   IgnoreStopsOfTerminal();
   ASSIGN_OR_RETURN(const std::vector<uint32_t> pids, ParsePids(config.pids));
   if (pids.size() != 1) return BadValue("--source eventpipe takes one process", "name it with --pid PID");

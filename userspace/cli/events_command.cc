@@ -14,6 +14,7 @@
 #include "cli/duration_option.h"
 #include "cli/event_probe_command.h"
 #include "cli/line_output.h"
+#include "cli/option_companion.h"
 #include "formats/inprocess/library_events.h"
 #include "formats/nettrace/clr_events.h"
 #include "output/event_line.h"
@@ -72,6 +73,10 @@ absl::Status CheckTarget(const EventsConfig& config) {
   if (config.with_library && config.source == "probe") {
     return WithHint(absl::InvalidArgumentError("events come from probes or from the library, not from both"),
                     "leave --source or --with-library out");
+  }
+  if (config.source == "probe") {
+    RETURN_IF_ERROR(CheckCompanion("--buffer", config.buffer_megabytes != EventsConfig().buffer_megabytes,
+                                   "--source eventpipe", false));
   }
   if ((config.pid == 0) == config.library_socket.empty()) {
     return WithHint(absl::InvalidArgumentError("it takes one process, by --pid or by --library-socket"),

@@ -1,6 +1,7 @@
 #include "cli/exit_status.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "os/file_io.h"
 #include "output/summary.h"
 #include "status/status.h"
 
@@ -42,7 +44,15 @@ absl::Status FinishOutput(std::FILE* output) {
   const bool failed_before = std::ferror(output) != 0;  // when a buffer was full; the error's number is gone
   const int error = std::fflush(output) == 0 ? 0 : errno;
   if (error == 0 && !failed_before) return absl::OkStatus();
-  if (error == EPIPE || ReaderLeft(fileno(output))) {
+  return StandardOutputError(ReaderLeft(fileno(output)) ? EPIPE : error);
+}
+
+absl::Status PrintAll(absl::string_view text) {
+  return WriteAll(STDOUT_FILENO, text).ok() ? absl::OkStatus() : StandardOutputError(errno);
+}
+
+absl::Status StandardOutputError(int error) {
+  if (error == EPIPE) {
     return WithHint(absl::UnavailableError("the reader of standard output left before all was written"),
                     "write to a file, and read that");
   }

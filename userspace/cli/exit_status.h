@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace clrsampler {
 
@@ -14,6 +15,11 @@ inline constexpr int kExitUsage = 2;
 
 // Says an error and its hint on standard error. Returns the exit status: wrong usage is kInvalidArgument.
 int ReportStatus(const absl::Status& status);
+
+// The error of writing standard output, with a hint. `error`: errno; 0: not known.
+absl::Status StandardOutputError(int error);
+// Writes all of it to standard output.
+absl::Status PrintAll(absl::string_view text);
 
 // Whether all that was printed has been written: a full disk or a reader that left is seen only then. `output`:
 // stdout, outside tests.

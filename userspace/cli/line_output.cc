@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "cli/exit_status.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -42,7 +43,7 @@ absl::Status LineOutput::Write(int timeout_ms) {
     const ssize_t done = write(fd_, waiting_.data() + written_, std::min<size_t>(waiting_.size() - written_, PIPE_BUF));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
-      status = ErrnoError(errno, "standard output");
+      status = StandardOutputError(errno);
       break;
     }
     written_ += static_cast<size_t>(done);

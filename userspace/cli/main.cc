@@ -1,4 +1,5 @@
 // The command line: chooses the command, prints errors and sets the exit status (0 done, 1 failed, 2 wrong usage).
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -151,6 +152,8 @@ int main(int argc, char** argv) {
         "start it with standard input, output and error"));
   }
   std::set_new_handler(SayOutOfMemory);
+  // A reader that leaves early (head) must not kill a run between sampling and clean-up. It is an error like others.
+  signal(SIGPIPE, SIG_IGN);
   clrsampler::ReturnLargeBlocks();
   const int status = Run(argc, argv);
   const int written = ReportStatus(clrsampler::FinishOutput(stdout));

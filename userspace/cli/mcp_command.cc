@@ -1,6 +1,5 @@
 #include "cli/mcp_command.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +7,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "cli/exit_status.h"
 #include "cli/mcp_tools.h"
 #include "mcp/mcp_server.h"
-#include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -56,14 +55,13 @@ void DeclareMcpOptions(CLI::App& app, McpConfig& config) {
 }
 
 absl::Status RunMcp(const McpConfig& config) {
-  signal(SIGPIPE, SIG_IGN);
   McpServer server(CLRSAMPLER_VERSION, [&](const std::string& tool, const nlohmann::json& arguments) {
     return CallMcpTool(tool, arguments, config.may_record);
   });
   InputLines lines;
   for (std::string line; lines.Next(line);) {
     const std::string answer = server.Handle(line);
-    if (!answer.empty()) RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, answer + "\n"));
+    if (!answer.empty()) RETURN_IF_ERROR(PrintAll(answer + "\n"));
   }
   return absl::OkStatus();
 }

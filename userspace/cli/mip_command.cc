@@ -1,7 +1,5 @@
 #include "cli/mip_command.h"
 
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -152,7 +150,6 @@ constexpr Command kCommands[] = {
 }  // namespace
 
 absl::Status RunMip(const std::vector<std::string>& arguments) {
-  signal(SIGPIPE, SIG_IGN);
   CLI::App app("makes, merges and shows Machine IR Profiles (.mip), which compilers and linkers use", "clrsampler mip");
   MipConfig config;
   std::vector<CLI::App*> apps;

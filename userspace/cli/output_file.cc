@@ -32,14 +32,7 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
   return file;
 }
 
-bool OutputFile::SameAs(const OutputFile& other) const {
-  if (!fd_.valid() && !other.fd_.valid()) return true;
-  struct stat mine {
-  }, others{};
-  return fstat(fd_.valid() ? fd_.get() : STDOUT_FILENO, &mine) == 0 &&
-         fstat(other.fd_.valid() ? other.fd_.get() : STDOUT_FILENO, &others) == 0 && S_ISREG(mine.st_mode) &&
-         mine.st_dev == others.st_dev && mine.st_ino == others.st_ino;
-}
+int OutputFile::descriptor() const { return fd_.valid() ? fd_.get() : STDOUT_FILENO; }
 
 absl::Status OutputFile::Write(absl::string_view text) {
   if (reader_left_) return absl::OkStatus();  // Finish says so
@@ -52,7 +45,7 @@ absl::Status OutputFile::Write(absl::string_view text) {
   }
   began_ = true;
   if (made_ != nullptr) made_->Keep();
-  const absl::Status written = WriteAll(fd_.valid() ? fd_.get() : STDOUT_FILENO, text);
+  const absl::Status written = WriteAll(descriptor(), text);
   if (written.ok()) return written;
   if (!fd_.valid() && errno == EPIPE) {
     reader_left_ = true;
@@ -79,6 +72,14 @@ absl::Status OutputFile::Finish() {
   const UniqueFd nothing(open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (nothing.valid()) dup2(nothing.get(), STDOUT_FILENO);
   return absl::OkStatus();
+}
+
+bool IsOneResult(int a, int b) {
+  if (a == STDOUT_FILENO && b == STDOUT_FILENO) return true;
+  struct stat one {
+  }, other{};
+  return fstat(a, &one) == 0 && fstat(b, &other) == 0 && S_ISREG(one.st_mode) && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
 }
 
 }  // namespace clrsampler

@@ -26,8 +26,7 @@ class OutputFile {
 
   bool is_standard_output() const { return path_.empty(); }
   std::string name() const { return path_.empty() ? "standard output" : path_; }
-  // Whether both are standard output, or one regular file under whatever names.
-  bool SameAs(const OutputFile& other) const;
+  int descriptor() const;  // borrowed
 
   absl::Status Write(absl::string_view text);
   // Reports what a full disk swallowed, or that the reader of a pipe left before the end.
@@ -41,6 +40,9 @@ class OutputFile {
   bool began_ = false;
   bool reader_left_ = false;
 };
+
+// Whether results of both descriptors would be in one another: both are standard output, or one regular file.
+bool IsOneResult(int a, int b);
 
 }  // namespace clrsampler
 

@@ -1,7 +1,5 @@
 #include "cli/r2rmap_command.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <utility>
 
@@ -9,13 +7,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/exit_status.h"
 #include "cli/input_file.h"
 #include "cli/inspect_command.h"
 #include "cli/output_file.h"
 #include "clr/r2r_map_content.h"
 #include "formats/byte_reader.h"
 #include "formats/jit/r2rmap_writer.h"
-#include "os/file_io.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -40,7 +38,7 @@ absl::Status PrintImage(const R2rImageFile& file) {
   } else {
     absl::StrAppend(&text, "it names no r2rmap\n");
   }
-  return WriteAll(STDOUT_FILENO, text);
+  return PrintAll(text);
 }
 
 absl::Status WriteMap(const R2rMapConfig& config, R2rImageFile& file) {

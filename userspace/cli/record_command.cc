@@ -1,6 +1,5 @@
 #include "cli/record_command.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
 #include "cli/event_buffer_option.h"
@@ -97,18 +97,22 @@ absl::Status CheckFilter(const RecordConfig& config, const RecordOptions& option
   }
   if ((options.view == RecordView::kJit || options.view == RecordView::kSuspendDelay) &&
       (filter.thread || filter.from_ns || filter.to_ns)) {
-    return BadValue(absl::StrCat("--view ", config.view, " cannot be filtered by --thread, --from or --to"),
+    const absl::string_view view = options.view == RecordView::kJit ? "jit" : "suspend-delay";
+    return BadValue(absl::StrCat("a recording of --view ", view, " cannot be filtered by --thread, --from or --to"),
                     "leave these out; --focus and --ignore work with every view");
   }
   if (options.keep_code && options.view != RecordView::kCpu) {
-    return BadValue("--code counts samples of CPU time", "leave --view out");
+    return BadValue("--code counts samples of CPU time",
+                    absl::StrCat("leave ", config.event != "cpu" ? "--event" : "--view", " out"));
   }
   if (options.keep_code && !filter.empty()) {
     return CodeIsOfTheWhole();
   }
   if (filter.from_ns && options.duration_ns && *filter.from_ns >= *options.duration_ns) {
+    const std::string duration = absl::FormatDuration(absl::Nanoseconds(*options.duration_ns));
     return BadValue(absl::StrCat("the recording is over before --from ", *config.filter.from),
-                    absl::StrCat("give a --duration that is longer than that; it is ", *config.duration));
+                    config.replay.empty() ? absl::StrCat("give a --duration that is longer than that; it is ", duration)
+                                          : absl::StrCat("the stream is of ", duration, ": give an earlier time"));
   }
   return absl::OkStatus();
 }
@@ -175,7 +179,7 @@ void DeclareResultOptions(CLI::App& app, RecordConfig& config) {
   DeclareFilterOptions(app, config.filter);
   DeclareBuildToolOptions(app, config.build_tool);
   app.add_flag("--annotate-source", config.annotate_source,
-               "behind each name where it came from: [memory], [r2r-image], [elf], ...");
+               "in folded text, behind each name where it came from: [memory], [r2r-image], [elf], ...");
   app.add_option("--stats", config.stats, "file for the account of the run, as JSON")->type_name("FILE");
   app.add_flag("--addresses", config.addresses,
                "in the summary, functions of the runtime without a name by address and not by what they are for");
@@ -195,21 +199,26 @@ struct Results {
 absl::StatusOr<Results> OpenResults(const RecordConfig& config, const ProfileFilter& filter, RecordOptions& options) {
   Results results;
   RETURN_IF_ERROR(CheckFilter(config, options, filter));
-  ASSIGN_OR_RETURN(results.outputs, OpenOutputs(config, options.pids, options.command));
+  const RunOrigin origin = options.origin ? *options.origin : OriginHere(options);
+  ASSIGN_OR_RETURN(results.outputs, OpenOutputs(config, options.pids, origin.comm.empty() ? "process" : origin.comm));
   if (config.replay.empty()) RETURN_IF_ERROR(KeepCodeFor(results.outputs, options));
   RETURN_IF_ERROR(CheckFilter(config, options, filter));
   options.keep_samples = options.keep_code || filter.thread || filter.from_ns || filter.to_ns;
   for (const ProfileOutput& output : results.outputs) options.keep_samples |= output.writer->takes_samples;
+  std::vector<ResultFile> others;
   ASSIGN_OR_RETURN(results.stats, OpenStats(config));
-  RETURN_IF_ERROR(CheckDistinct(results.outputs, results.stats));
+  if (results.stats) others.push_back({results.stats->name(), results.stats->descriptor()});
   if (!config.save_stream.empty()) {
     RETURN_IF_ERROR(CheckSaved(config));
-    ASSIGN_OR_RETURN(results.saved_tape, SavedTape::Create(config.save_stream, RunJson(options)));
+    ASSIGN_OR_RETURN(results.saved_tape, SavedTape::Create(config.save_stream, RunJson(options, origin)));
     options.tape = results.saved_tape.get();
+    others.push_back({config.save_stream, results.saved_tape->descriptor()});
   }
   if (!config.save_stacks.empty()) {
     ASSIGN_OR_RETURN(results.saved_stacks, OutputFile::Open(config.save_stacks));
+    others.push_back({results.saved_stacks->name(), results.saved_stacks->descriptor()});
   }
+  RETURN_IF_ERROR(CheckDistinct(results.outputs, std::move(others)));
   return results;
 }
 
@@ -385,8 +394,9 @@ absl::Status RunRecord(const RecordConfig& config) {
   }
   ASSIGN_OR_RETURN(RecordOptions options, played ? ParseRunJson(played->run()) : ToOptions(config));
   options.tape = played.get();
-  // A reader that closes the pipe early (head) must not kill us between sampling and clean-up.
-  signal(SIGPIPE, SIG_IGN);
+  if (config.verbose) {
+    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", PrintableText(line).c_str()); };
+  }
 
   ASSIGN_OR_RETURN(const ProfileFilter filter, ToFilter(config.filter));
   ASSIGN_OR_RETURN(Results results, OpenResults(config, filter, options));

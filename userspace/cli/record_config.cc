@@ -112,6 +112,20 @@ absl::Status CheckWaits(const RecordConfig& config, RecordView view) {
   return absl::OkStatus();
 }
 
+// Some events are told by probes of the runtime only.
+absl::Status CheckHooks(const RecordConfig& config, RecordView view) {
+  if (!config.no_hooks) return absl::OkStatus();
+  const bool by_probes = view == RecordView::kAllocations || view == RecordView::kExceptions ||
+                         view == RecordView::kPause || view == RecordView::kSuspendDelay || view == RecordView::kJit;
+  const std::string asked_for = config.mark_suspension  ? "--mark-suspension"
+                                : !by_probes            ? ""
+                                : config.event != "cpu" ? absl::StrCat("--event ", config.event)
+                                                        : absl::StrCat("--view ", config.view);
+  if (asked_for.empty()) return absl::OkStatus();
+  return BadValue(absl::StrCat(asked_for, " needs probes in the runtime, and --no-hooks plants none"),
+                  absl::StrCat("leave one of --no-hooks and ", asked_for, " out"));
+}
+
 }  // namespace
 
 absl::Status BadValue(absl::string_view what, absl::string_view hint) {
@@ -128,6 +142,7 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   ASSIGN_OR_RETURN(options.cri_socket, ParseCriSocket(config.cri_socket));
   options.view = ViewOf(config);
   RETURN_IF_ERROR(CheckWaits(config, options.view));
+  RETURN_IF_ERROR(CheckHooks(config, options.view));
   options.roles = !config.no_hooks;
   options.probe_cost_share = config.hook_budget / 100;
   options.wakers = config.wakers;
@@ -135,9 +150,6 @@ absl::StatusOr<RecordOptions> ToOptions(const RecordConfig& config) {
   options.mark_suspension = config.mark_suspension;
   options.frequency_hz = config.frequency_hz;
   if (!config.save_stacks.empty()) options.keep_stacks = kSavedStacks;
-  if (config.verbose) {
-    options.verbose = [](const std::string& line) { std::fprintf(stderr, "%s\n", PrintableText(line).c_str()); };
-  }
   return options;
 }
 

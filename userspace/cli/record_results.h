@@ -11,22 +11,32 @@
 #include "cli/output_file.h"
 #include "cli/profile_options.h"
 #include "cli/record_command.h"
+#include "pipeline/record_options.h"
 
 namespace clrsampler {
 
-// Opens all that --output names, before the work begins. `pids` and `command`: of the recording.
+// Opens all that --output names, before the work begins. `comm`: of the recording, what %c stands for.
 absl::StatusOr<std::vector<ProfileOutput>> OpenOutputs(const RecordConfig& config, const std::vector<uint32_t>& pids,
-                                                       const std::vector<std::string>& command);
+                                                       std::string comm);
 // nullopt: nobody wants the account.
 absl::StatusOr<std::optional<OutputFile>> OpenStats(const RecordConfig& config);
 
-// One file twice would be two results in one another.
-absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, const std::optional<OutputFile>& stats);
+// A file for a result. The descriptor is borrowed.
+struct ResultFile {
+  std::string name;
+  int descriptor;
+};
+// One file twice would be two results in one another. `files`: all but the outputs.
+absl::Status CheckDistinct(const std::vector<ProfileOutput>& outputs, std::vector<ResultFile> files);
 
 // Says what to do with the result: with the first picture, or else with the first file.
 std::string WhatNext(const std::vector<ProfileOutput>& outputs);
 
 std::string HostName();  // empty: not known
+
+// The origin of a recording that is made here, now.
+RunOrigin OriginHere(const RecordOptions& options);
+std::string CommOf(uint32_t pid);  // "process": not known
 
 }  // namespace clrsampler
 

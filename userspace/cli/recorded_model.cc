@@ -57,12 +57,12 @@ absl::StatusOr<ProfileModel> RecordedModel(const Recorder& recorder, const Recor
               : options.view == RecordView::kAllocations         ? WeightUnit::kBytes
                                                                  : WeightUnit::kMicroseconds;
   if (samples) meta.period_ns = options.period_ns();
-  const uint64_t age_ns = SystemClock().Now().ns - recorder.began().ns;
-  meta.start_unix_ns = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) - age_ns;
+  const RunOrigin origin = options.origin ? *options.origin : OriginHere(options);
+  if (origin.boot_unix_ns != 0) meta.start_unix_ns = origin.boot_unix_ns + recorder.began().ns;
   meta.start_monotonic_ns = recorder.began().ns;
   meta.duration_ns = static_cast<uint64_t>(recorder.account().duration_seconds * 1e9);
   meta.whole_host = options.pids.empty() && options.command.empty();
-  meta.host = HostName();
+  meta.host = origin.host;
   meta.command = absl::StrJoin(options.command, " ");
   meta.pids = options.pids;
   meta.creator = "clrsampler " CLRSAMPLER_VERSION;

@@ -1,12 +1,11 @@
 #include "cli/report_command.h"
 
-#include <signal.h>
-
 #include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/duration_option.h"
+#include "cli/option_companion.h"
 #include "cli/report_sources.h"
 #include "output/report_text.h"
 #include "status/status.h"
@@ -19,6 +18,8 @@ absl::StatusOr<ReportInputs> Inputs(const ReportConfig& config) {
     return WithHint(absl::InvalidArgumentError("report needs either profiles or a process"),
                     "clrsampler report cpu.json, or clrsampler report --pid PID");
   }
+  RETURN_IF_ERROR(
+      CheckCompanion("--duration", config.duration != ReportConfig().duration, "--pid", config.pid.has_value()));
   ASSIGN_OR_RETURN(const uint64_t duration, ParseDurationNs("--duration", config.duration));
   if (!config.pid) return ReadReportInputs(config.inputs);
   std::fprintf(stderr, "recording process %u for %s\n", *config.pid, config.duration.c_str());
@@ -43,7 +44,6 @@ void DeclareReportOptions(CLI::App& app, ReportConfig& config) {
 }
 
 absl::Status RunReport(const ReportConfig& config) {
-  signal(SIGPIPE, SIG_IGN);
   ASSIGN_OR_RETURN(const ReportInputs inputs, Inputs(config));
   ASSIGN_OR_RETURN(Report report, WholeReport(inputs));
   const std::string text =

@@ -412,7 +412,6 @@ void DeclareServeOptions(CLI::App& app, ServeConfig& config) {
 }
 
 int ServeMain(const std::vector<std::string>& arguments) {
-  signal(SIGPIPE, SIG_IGN);
   // A signal that comes before the loop runs, or between two iterations, does not kill us. The loop reads it.
   sigset_t signals;
   sigemptyset(&signals);

@@ -17,6 +17,19 @@ const CLI::App* OtherCommand(const CLI::App& app, const CLI::App* record) {
   return nullptr;
 }
 
+// An option on both sides of the word would lose one of its values.
+absl::Status CheckRepeated(const CLI::App& app, const CLI::App& record) {
+  for (const CLI::Option* before : app.parse_order()) {
+    for (const CLI::Option* behind : record.parse_order()) {
+      if (before->get_name() != behind->get_name()) continue;
+      return WithHint(absl::InvalidArgumentError(
+                          absl::StrCat(before->get_name(), " is given before and behind ", record.get_name())),
+                      absl::StrCat("give it once, behind ", record.get_name()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status WrongUsage(const CLI::App& app, const CLI::App* record, const CLI::ParseError& error) {
@@ -32,7 +45,7 @@ absl::Status WrongUsage(const CLI::App& app, const CLI::App* record, const CLI::
 
 absl::Status CheckPlaces(const CLI::App& app, const CLI::App* record, bool has_command) {
   const CLI::App* chosen = OtherCommand(app, record);
-  if (chosen == nullptr) return absl::OkStatus();
+  if (chosen == nullptr) return CheckRepeated(app, *record);
   if (!app.parse_order().empty()) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat(app.parse_order().front()->get_name(), " before ",
                                                             chosen->get_name(), " has no effect")),

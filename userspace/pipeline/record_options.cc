@@ -64,8 +64,7 @@ RuntimeEvents EventsFor(const RecordOptions& options) {
   RuntimeEvents events;
   events.roles = options.roles && options.view == RecordView::kCpu && !options.only_blame;
   const bool told_of_pauses = options.on_pause != nullptr || options.on_runtime_event != nullptr;
-  // A thread that waits for the end of a pause is marked as such.
-  const bool waits = HasWaits(options);
+  const bool waits = HasWaits(options) && options.roles;
   events.pauses = waits || told_of_pauses || options.view == RecordView::kPause ||
                   options.view == RecordView::kSuspendDelay || options.mark_suspension || events.roles ||
                   options.async_stacks;  // collections move what leads to awaiters

@@ -46,6 +46,13 @@ struct WindowOptions {
   bool begins_anew = false;
 };
 
+// Where and when a run that is played was recorded. Empty and 0: not known.
+struct RunOrigin {
+  std::string host;
+  std::string comm;           // of the first process
+  uint64_t boot_unix_ns = 0;  // when the monotonic clock was 0
+};
+
 struct RecordOptions {
   std::vector<uint32_t> pids;        // empty and no command: the whole host
   std::vector<std::string> command;  // started by us; its children are followed
@@ -58,7 +65,9 @@ struct RecordOptions {
   bool unwind_data = true;      // false: frame-pointer chains only
   bool async_stacks = false;    // awaiters stand above a resumed async method (async_callers.h); with `unwind_data`
   RecordView view = RecordView::kCpu;
-  // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu.
+  std::optional<RunOrigin> origin;  // nullopt: this machine, and now
+  // Frames that say what a runtime is at, where its own code has no names: "[gc gen1 blocking]". With RecordView::kCpu,
+  // and with waits, where they mark threads that wait for the end of a pause.
   bool roles = true;
   bool try_unknown_runtime = false;  // MemoryMethodsOptions
   uint64_t min_wait_ns = 1'000'000;  // of waits: shorter ones are counted and have no stack

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,17 @@ bool Flag(const Json& json, const char* key, bool usual) {
   return found == json.end() || !found->is_boolean() ? usual : found->get<bool>();
 }
 
+std::optional<uint64_t> Nanoseconds(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<uint64_t>();
+}
+
+std::string Word(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
 std::vector<std::string> Words(const Json& json, const char* key) {
   std::vector<std::string> words;
   const auto found = json.find(key);
@@ -34,7 +46,7 @@ std::vector<std::string> Words(const Json& json, const char* key) {
 
 }  // namespace
 
-std::string RunJson(const RecordOptions& options) {
+std::string RunJson(const RecordOptions& options, const RunOrigin& origin) {
   Json json = {{"frequency_hz", options.frequency_hz},
                {"max_frames", options.max_frames},
                {"gap_words", options.gap_words},
@@ -55,6 +67,9 @@ std::string RunJson(const RecordOptions& options) {
                {"pdb_folders", options.lines.pdb_folders},
                {"pids", options.pids},
                {"command", options.command}};
+  json["host"] = origin.host;
+  json["comm"] = origin.comm;
+  json["boot_unix_ns"] = origin.boot_unix_ns;
   if (options.duration_ns) json["duration_ns"] = *options.duration_ns;
   // A command line may hold bytes that are no text.
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
@@ -88,9 +103,8 @@ absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view text) {
   }
   options.lines.pdb_folders = Words(json, "pdb_folders");
   options.command = Words(json, "command");
-  if (const auto duration = json.find("duration_ns"); duration != json.end() && duration->is_number_unsigned()) {
-    options.duration_ns = duration->get<uint64_t>();
-  }
+  options.duration_ns = Nanoseconds(json, "duration_ns");
+  options.origin = {Word(json, "host"), Word(json, "comm"), Nanoseconds(json, "boot_unix_ns").value_or(0)};
   return options;
 }
 

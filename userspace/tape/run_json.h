@@ -10,9 +10,10 @@
 
 namespace clrsampler {
 
-std::string RunJson(const RecordOptions& options);
+// With `origin`, which is of this run.
+std::string RunJson(const RecordOptions& options, const RunOrigin& origin);
 
-// DataLoss: no such JSON. Numbers out of range are those of RecordOptions' own defaults.
+// With an origin. DataLoss: no such JSON. Numbers out of range are those of RecordOptions' own defaults.
 absl::StatusOr<RecordOptions> ParseRunJson(absl::string_view json);
 
 }  // namespace clrsampler

@@ -17,11 +17,17 @@
 
 namespace clrsampler {
 
-// Packs on its way into the file. The first error stays.
+// Packs on its way into the file, and keeps what is packed until the file may be written. The first error stays.
 struct SavedTape::Packer {
-  explicit Packer(UniqueFd to) : file(std::move(to)), context(ZSTD_createCCtx(), ZSTD_freeCCtx) {
+  Packer(std::string name, UniqueFd to) : path(std::move(name)), file(std::move(to)) {
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
     block.resize(ZSTD_CStreamOutSize());
+  }
+  // From now on the file is written.
+  void Begin() {
+    if (std::exchange(began, true)) return;
+    if (fchmod(file.get(), 0600) != 0 || ftruncate(file.get(), 0) != 0) status = ErrnoError(errno, path);
+    Write(std::exchange(waiting, ""));
   }
   void Put(absl::string_view bytes, ZSTD_EndDirective mode) {
     ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
@@ -32,45 +38,58 @@ struct SavedTape::Packer {
       if (ZSTD_isError(left)) {
         status = absl::InternalError(ZSTD_getErrorName(left));
       } else {
-        status = WriteAll(file.get(), absl::string_view(block.data(), out.pos));
+        Write(absl::string_view(block.data(), out.pos));
       }
+    }
+  }
+  void Write(absl::string_view packed) {
+    if (!began) {
+      absl::StrAppend(&waiting, packed);
+    } else if (status.ok()) {
+      status = WriteAll(file.get(), packed);
     }
   }
   static constexpr int kLevel = 9;  // a stream is sent and kept; level 3 is a fifth larger
 
+  const std::string path;
   UniqueFd file;
-  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context;
+  std::unique_ptr<NewFile> made;  // nullptr: the file was there before
+  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context{ZSTD_createCCtx(), ZSTD_freeCCtx};
   std::string block;
+  bool began = false;
+  std::string waiting = absl::StrCat(kTapeMagic, "z");
   absl::Status status;
 };
 
-SavedTape::SavedTape(std::string path, UniqueFd file, uint64_t max_bytes)
-    : path_(std::move(path)), max_bytes_(max_bytes), packer_(std::make_unique<Packer>(std::move(file))) {}
+SavedTape::SavedTape(std::unique_ptr<Packer> packer, uint64_t max_bytes)
+    : max_bytes_(max_bytes), packer_(std::move(packer)) {}
 
 SavedTape::~SavedTape() {
-  if (finished_ || unlink(path_.c_str()) == 0) return;
+  if (finished_ || !packer_->began) return;
   // The file may be in a folder that this program can't write to any more (sandbox/sandbox.h).
   [[maybe_unused]] const int emptied = ftruncate(packer_->file.get(), 0);
 }
 
 absl::StatusOr<std::unique_ptr<SavedTape>> SavedTape::Create(const std::string& path, absl::string_view run,
                                                              uint64_t max_bytes) {
-  absl::StatusOr<UniqueFd> opened = OpenCreated(path, CallerBySudo(), /*secret=*/true);
+  std::unique_ptr<NewFile> made;
+  absl::StatusOr<UniqueFd> opened = OpenCreated(path, CallerBySudo(), /*secret=*/true, made);
   if (!opened.ok()) return WithHint(opened.status(), "a file that can be written, in a folder that is there");
-  UniqueFd file = *std::move(opened);
   struct stat status {};
-  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (fstat(opened->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   }
-  if (fchmod(file.get(), 0600) != 0 || ftruncate(file.get(), 0) != 0) return ErrnoError(errno, path);
-  RETURN_IF_ERROR(WriteAll(file.get(), absl::StrCat(kTapeMagic, "z")));
-  std::unique_ptr<SavedTape> tape(new SavedTape(path, std::move(file), max_bytes));
+  auto packer = std::make_unique<Packer>(path, *std::move(opened));
+  packer->made = std::move(made);
+  std::unique_ptr<SavedTape> tape(new SavedTape(std::move(packer), max_bytes));
   TapeWriter record;
   record.Put('R');
   record.PutText(run);
   tape->Write(record);
   return tape;
 }
+
+int SavedTape::descriptor() const { return packer_->file.get(); }
 
 bool SavedTape::FitsBesideFiles(uint64_t bytes) {
   full_ |= written_ + bytes > max_bytes_ - max_bytes_ / kFilesPart;
@@ -123,6 +142,7 @@ absl::StatusOr<MappedFile> SavedTape::Map(const FileOnTape& file, int fd, uint64
 }
 
 void SavedTape::NextIteration() {
+  packer_->Begin();
   ++iteration_;
   if (full_) return;
   TapeWriter record;
@@ -132,6 +152,8 @@ void SavedTape::NextIteration() {
 
 absl::Status SavedTape::Finish() {
   finished_ = true;
+  packer_->Begin();
+  if (packer_->made != nullptr) packer_->made->Keep();
   // Each file has this, even where none of its parts has room.
   constexpr uint64_t kFileBytes = 1 + 4 * sizeof(uint64_t);
   std::string run(PageLog::kRunBytes, '\0');

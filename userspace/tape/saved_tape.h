@@ -21,8 +21,9 @@ namespace clrsampler {
 // One thread. Costs a multiple of what a run costs otherwise: 25 bytes a question and each byte of its answer, packed.
 class SavedTape : public Tape {
  public:
-  // Replaces the file, which goes again where Finish is not called, and which others can't read: it holds memory of
-  // processes. `run`: what the tape's reader gets as its options.
+  // An existing file is not touched before the first iteration, and replaced then. Where Finish is not called, a new
+  // file goes again, and a replaced one is emptied. Others can't read the file: it holds memory of processes.
+  // `run`: what the tape's reader gets as its options.
   static absl::StatusOr<std::unique_ptr<SavedTape>> Create(const std::string& path, absl::string_view run,
                                                            uint64_t max_bytes = kMaxTapeBytes);
   ~SavedTape() override;
@@ -32,6 +33,7 @@ class SavedTape : public Tape {
   void NextIteration() override;
   bool plays() const override { return false; }
   bool ended() const override { return false; }
+  int descriptor() const;  // of the file; borrowed
 
   // The run is over: writes what was read of files, and the end. ResourceExhausted: the tape is full, so that what came
   // later, or a part of the files, is not on it; else an error of writing.
@@ -51,7 +53,7 @@ class SavedTape : public Tape {
     std::shared_ptr<PageLog> log;
   };
 
-  SavedTape(std::string path, UniqueFd file, uint64_t max_bytes);
+  SavedTape(std::unique_ptr<Packer> packer, uint64_t max_bytes);
   // Answers leave a quarter of the bytes to what was read of files. Files come last, and without them a stream has no
   // names of native and precompiled code.
   static constexpr uint64_t kFilesPart = 4;
@@ -59,7 +61,6 @@ class SavedTape : public Tape {
   bool FitsBesideFiles(uint64_t bytes);
   void Write(TapeWriter& record);
 
-  const std::string path_;
   const uint64_t max_bytes_;
   std::unique_ptr<Packer> packer_;
   uint64_t written_ = 0;

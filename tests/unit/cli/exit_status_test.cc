@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "status/status.h"
@@ -28,6 +29,11 @@ TEST(ReportStatusTest, EachLineOfALogIsALineOfItsOwn) {
 
 TEST(ReportStatusTest, ATerminalGetsNoControlCharacters) {
   EXPECT_EQ(Said(absl::NotFoundError("no file a\x1b[2Jb\nhint: \rc")), "error: no file a?[2Jb\n  hint: ?c\n");
+}
+
+TEST(StandardOutputErrorTest, EachHasAHint) {
+  for (const int error : {0, EPIPE, EBADF, ENOSPC}) EXPECT_NE(HintOf(StandardOutputError(error)), "") << error;
+  EXPECT_THAT(std::string(StandardOutputError(ENOSPC).message()), HasSubstr("No space left on device"));
 }
 
 TEST(FinishOutputTest, TextThatADiskDoesNotTakeIsAnError) {

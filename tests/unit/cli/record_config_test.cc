@@ -42,6 +42,50 @@ TEST(RecordConfigTest, EventsNeedNoSamples) {
   EXPECT_EQ(ToOptions(config)->sampling_hz(), 1U);
 }
 
+TEST(RecordConfigTest, OptionsOfTheEventStreamAndOfPerfMapsNeedThese) {
+  RecordConfig config;
+  config.event_buffer_megabytes = 7;
+  EXPECT_EQ(CheckEventSource(config).message(), "--event-buffer is for --source eventpipe, which is not given");
+  config = RecordConfig();
+  config.perf_maps.cap = "1MiB";
+  EXPECT_EQ(ToOptions(config).status().message(), "--perf-map-cap is for --enable-perf-map, which is not given");
+  config.perf_maps.enable = true;
+  EXPECT_TRUE(ToOptions(config).ok());
+}
+
+TEST(RecordConfigTest, WithoutHooksNothingThatNeedsThem) {
+  const std::pair<const char*, std::function<void(RecordConfig&)>> kAsked[] = {
+      {"--event alloc", [](RecordConfig& config) { config.event = "alloc"; }},
+      {"--event exception", [](RecordConfig& config) { config.event = "exception"; }},
+      {"--view pause", [](RecordConfig& config) { config.view = "pause"; }},
+      {"--view suspend-delay", [](RecordConfig& config) { config.view = "suspend-delay"; }},
+      {"--view jit", [](RecordConfig& config) { config.view = "jit"; }},
+      {"--mark-suspension", [](RecordConfig& config) { config.mark_suspension = true; }}};
+  for (const auto& [what, ask] : kAsked) {
+    RecordConfig config;
+    ask(config);
+    EXPECT_TRUE(ToOptions(config).ok()) << what;
+    config.no_hooks = true;
+    const absl::Status status = ToOptions(config).status();
+    EXPECT_EQ(status.message(), std::string(what) + " needs probes in the runtime, and --no-hooks plants none");
+    EXPECT_EQ(HintOf(status), std::string("leave one of --no-hooks and ") + what + " out");
+  }
+}
+
+TEST(RecordConfigTest, WithoutHooksNoEventOfARuntimeIsFollowed) {
+  RecordConfig config;
+  for (const char* event : {"cpu", "off-cpu", "wall"}) {
+    config.event = event;
+    config.no_hooks = false;
+    EXPECT_TRUE(EventsFor(*ToOptions(config)).pauses) << event;
+    config.no_hooks = true;
+    const RuntimeEvents events = EventsFor(*ToOptions(config));
+    EXPECT_FALSE(events.roles || events.pauses || events.resumed || events.compilations || events.allocations ||
+                 events.exceptions || events.compilation_stacks)
+        << event;
+  }
+}
+
 TEST(RecordConfigTest, TheEventStreamHasNoOptionsOfProbes) {
   const std::pair<const char*, std::function<void(RecordConfig&)>> kGiven[] = {
       {"--hook-budget", [](RecordConfig& config) { config.hook_budget = 1; }},

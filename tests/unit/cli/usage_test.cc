@@ -61,6 +61,10 @@ TEST_F(UsageTest, WordsWithoutEffectAreErrors) {
   EXPECT_THAT(std::string(Parse({"jit", "--pid", "1"}, /*has_command=*/true).message()),
               HasSubstr("jit starts no program"));
   EXPECT_THAT(std::string(Parse({"--pid", "1", "jit", "--pid", "1"}).message()), HasSubstr("--pid before jit"));
+  EXPECT_TRUE(Parse({"--pid", "1", "record"}).ok());
+  const absl::Status twice = Parse({"--pid", "1", "record", "--pid", "2"});
+  EXPECT_EQ(twice.message(), "--pid is given before and behind record");
+  EXPECT_EQ(HintOf(twice), "give it once, behind record");
 }
 
 }  // namespace

@@ -211,6 +211,20 @@ TEST_F(TapeTest, AFullTapeHasRoomForTheHeadsOfAllItsFiles) {
 TEST_F(TapeTest, ARunThatIsNotFinishedLeavesNoFile) {
   { const auto saved = Save(); }
   EXPECT_FALSE(std::filesystem::exists(path_));
+  { Save()->NextIteration(); }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(TapeTest, ARunThatDoesNotBeginLeavesTheFileOfTheLastOne) {
+  std::ofstream(path_) << "the last one";
+  { Ask(*Save(), "a", 1); }
+  EXPECT_EQ(*ReadWholeFile(path_, 1 << 20), "the last one");
+  { Save()->NextIteration(); }
+  EXPECT_EQ(*ReadWholeFile(path_, 1 << 20), "") << "it began";
+  const auto saved = Save();
+  saved->NextIteration();
+  ASSERT_TRUE(saved->Finish().ok());
+  EXPECT_TRUE(Play().whole());
 }
 
 TEST_F(TapeTest, OthersCannotReadTheFile) {
@@ -229,7 +243,7 @@ TEST(RunJsonTest, OptionsComeBack) {
   options.roles = false;
   options.names = NameStyle::kFull;
   options.probe_cost_share = 0;
-  const absl::StatusOr<RecordOptions> back = ParseRunJson(RunJson(options));
+  const absl::StatusOr<RecordOptions> back = ParseRunJson(RunJson(options, {"there", "Shop", 17}));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->pids, options.pids);
   EXPECT_EQ(back->command, options.command);
@@ -239,6 +253,11 @@ TEST(RunJsonTest, OptionsComeBack) {
   EXPECT_EQ(back->roles, options.roles);
   EXPECT_EQ(back->names, options.names);
   EXPECT_EQ(back->probe_cost_share, options.probe_cost_share);
+  ASSERT_TRUE(back->origin.has_value());
+  EXPECT_EQ(back->origin->host, "there");
+  EXPECT_EQ(back->origin->comm, "Shop");
+  EXPECT_EQ(back->origin->boot_unix_ns, 17u);
+  EXPECT_EQ(ParseRunJson("{}")->origin->boot_unix_ns, 0u) << "not known";
 }
 
 TEST(RunJsonTest, HostileTextIsRefusedOrBounded) {
