@@ -79,9 +79,11 @@ absl::Status WriteMipFile(const MipProfile& profile, MipLayout layout, const std
     RETURN_IF_ERROR(WriteMip(profile, layout, [&](absl::string_view piece) { return output.Write(piece); }));
     return output.Finish();
   }
-  absl::StatusOr<ReplacedFile> file = ReplacedFile::Open(path);
+  absl::StatusOr<ReplacedFile> file = ReplacedFile::Open(path, CallerBySudo());
   if (!file.ok()) {
-    return WithHint(file.status(), "give a file in a folder that exists and that this user may write to");
+    return WithHint(file.status(), absl::IsFailedPrecondition(file.status())
+                                       ? "give another name, or a folder of your own"
+                                       : "give a file in a folder that exists and that this user may write to");
   }
   RETURN_IF_ERROR(WriteMip(profile, layout, [&](absl::string_view piece) { return file->Write(piece); }));
   return file->Commit();

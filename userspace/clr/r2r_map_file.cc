@@ -37,8 +37,10 @@ absl::Status CheckHeader(const R2rMapHeader& header, const PeImage& pe) {
 absl::StatusOr<R2rMapFile> R2rMapFile::Check(std::shared_ptr<const ImageFile> file, const R2rImage& image) {
   if (file->bytes().size() > kMaxMapBytes) return absl::ResourceExhaustedError("it is larger than 512 MiB");
   const absl::string_view text = AsText(file->bytes());
-  ASSIGN_OR_RETURN(const R2rMap map, ParseR2rMap(text));
-  RETURN_IF_ERROR(CheckHeader(map.header, image.pe()));
+  ASSIGN_OR_RETURN(const R2rMapHeader header, ParseR2rMapHeader(text));
+  RETURN_IF_ERROR(CheckHeader(header, image.pe()));
+  // Each row is of another function.
+  ASSIGN_OR_RETURN(const R2rMap map, ParseR2rMap(text, image.function_count()));
   if (map.rows.empty()) return absl::FailedPreconditionError("it has no rows");
 
   R2rMapFile checked;

@@ -26,18 +26,30 @@ bool OthersMayWrite(const struct stat& folder, const std::optional<FileOwner>& c
   return group_may || (folder.st_mode & (S_ISVTX | S_IWOTH)) != 0 || !IsTrusted(folder.st_uid, caller);
 }
 
-absl::Status CheckExisting(int fd, const std::optional<FileOwner>& caller) {
-  struct stat file {};
-  if (fstat(fd, &file) != 0) return ErrnoError(errno, "fstat");
-  if (!S_ISREG(file.st_mode)) return absl::FailedPreconditionError("it is no regular file");
-  if (!IsTrusted(file.st_uid, caller)) {
-    return absl::FailedPreconditionError(absl::StrCat("it belongs to another user (uid ", file.st_uid, ")"));
-  }
-  if (file.st_nlink > 1) return absl::FailedPreconditionError("it has another name elsewhere");
-  return absl::OkStatus();
+}  // namespace
+
+absl::StatusOr<ResultPlace> FindResultPlace(const std::string& path, const std::optional<FileOwner>& caller) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  ResultPlace place{UniqueFd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), path.substr(slash + 1)};
+  struct stat state {};
+  if (!place.folder.valid() || fstat(place.folder.get(), &state) != 0) return ErrnoError(errno, folder);
+  place.guarded = OthersMayWrite(state, caller);
+  return place;
 }
 
-}  // namespace
+absl::Status CheckGuardedResult(const struct stat& file, const std::optional<FileOwner>& caller) {
+  const auto refused = [](absl::string_view why) {
+    return absl::FailedPreconditionError(absl::StrCat(why, ", in a folder to which other users may write"));
+  };
+  if (S_ISLNK(file.st_mode)) return refused("it is a link");
+  if (!S_ISREG(file.st_mode)) return refused("it is no regular file");
+  if (!IsTrusted(file.st_uid, caller)) {
+    return refused(absl::StrCat("it belongs to another user (uid ", file.st_uid, ")"));
+  }
+  if (file.st_nlink > 1) return refused("it has another name elsewhere");
+  return absl::OkStatus();
+}
 
 std::optional<FileOwner> CallerBySudo() {
   const char* const user = geteuid() == 0 ? getenv("SUDO_UID") : nullptr;
@@ -72,14 +84,8 @@ absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<File
 
 absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret,
                                      std::unique_ptr<NewFile>& made) {
-  const size_t slash = path.rfind('/');
-  const std::string folder_path = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  UniqueFd folder(open(folder_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat folder_state {};
-  if (!folder.valid() || fstat(folder.get(), &folder_state) != 0) return ErrnoError(errno, folder_path);
-  const bool guarded = OthersMayWrite(folder_state, caller);
-
+  ASSIGN_OR_RETURN(ResultPlace place, FindResultPlace(path, caller));
+  auto& [folder, name, guarded] = place;
   const bool root = geteuid() == 0;
   UniqueFd created(openat(folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                           root || secret ? 0600 : 0644));
@@ -101,10 +107,9 @@ absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<File
     return ErrnoError(errno, path);
   }
   if (guarded) {
-    if (const absl::Status ours = CheckExisting(found.get(), caller); !ours.ok()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path, ": ", ours.message(), ", in a folder to which other users may write"));
-    }
+    struct stat state {};
+    if (fstat(found.get(), &state) != 0) return ErrnoError(errno, path);
+    RETURN_IF_ERROR(Annotate(CheckGuardedResult(state, caller), path));
   }
   return found;
 }

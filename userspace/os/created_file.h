@@ -2,6 +2,7 @@
 #ifndef CLRSAMPLER_OS_CREATED_FILE_H_
 #define CLRSAMPLER_OS_CREATED_FILE_H_
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <memory>
@@ -40,11 +41,22 @@ class NewFile {
   ino_t inode_ = 0;
 };
 
+// Where the name of a result stands.
+struct ResultPlace {
+  UniqueFd folder;  // of any kind
+  std::string name;
+  // Others may put a name there: the folder is one that everybody may write to, or another user owns it.
+  bool guarded = false;
+};
+absl::StatusOr<ResultPlace> FindResultPlace(const std::string& path, const std::optional<FileOwner>& caller);
+// FailedPrecondition: a file with this status may not take a result in a guarded place. Says why, without the path.
+absl::Status CheckGuardedResult(const struct stat& file, const std::optional<FileOwner>& caller);
+
 // For writing; nothing of an existing file is cut. A new file of root is closed to others (0600) and belongs to
 // `caller`; a new file of another user gets 0644 less the umask, or 0600 where `secret` says so.
 //
-// Where others may put a name (a folder that everybody may write to, or that another user owns), no link is followed.
-// The file there must have one name and belong to root, to us or to `caller`. Elsewhere links are followed, /dev/stdout
+// In a guarded place no link is followed. The file there must have one name and belong to root, to us or to `caller`.
+// Elsewhere links are followed, /dev/stdout
 // among them: a user that made them there may also write the file.
 absl::StatusOr<UniqueFd> OpenCreated(const std::string& path, std::optional<FileOwner> caller, bool secret = false);
 // `made`: set where the file is new.

@@ -2,11 +2,12 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,17 +34,26 @@ std::string TargetOf(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<ReplacedFile> ReplacedFile::Open(const std::string& path) {
+absl::StatusOr<ReplacedFile> ReplacedFile::Open(const std::string& path, const std::optional<FileOwner>& caller) {
+  absl::StatusOr<ResultPlace> place = FindResultPlace(path, caller);
+  if (place.ok() && !place->guarded) place = FindResultPlace(TargetOf(path), caller);
+  if (!place.ok()) return Annotate(place.status(), absl::StrCat("cannot write ", path));
   ReplacedFile file;
-  file.path_ = TargetOf(path);
+  file.path_ = path;
+  file.place_ = *std::move(place);
+  const auto& [folder, name, guarded] = file.place_;
   struct stat old {};
-  const bool exists = stat(file.path_.c_str(), &old) == 0;
-  if (exists && !S_ISREG(old.st_mode)) {
+  const bool exists = fstatat(folder.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (exists && guarded) RETURN_IF_ERROR(Annotate(CheckGuardedResult(old, caller), path));
+  if (name.empty() || (exists && !S_ISREG(old.st_mode))) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is no regular file"));
   }
-  const size_t name = file.path_.rfind('/') + 1;  // 0 where there is no slash
-  std::string beside = absl::StrCat(file.path_.substr(0, name), ".", file.path_.substr(name), ".XXXXXX");
-  file.fd_ = UniqueFd(mkostemp(beside.data(), O_CLOEXEC));
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    return ErrnoError(errno, "getrandom");
+  }
+  std::string beside = absl::StrCat(".", name, ".", absl::Hex(number, absl::kZeroPad16));
+  file.fd_ = UniqueFd(openat(folder.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.fd_.valid()) return ErrnoError(errno, absl::StrCat("cannot write ", path));
   file.beside_ = std::move(beside);
   const mode_t mode = exists ? old.st_mode & 07777 : 0666 & ~Umask();
@@ -56,10 +66,13 @@ absl::StatusOr<ReplacedFile> ReplacedFile::Open(const std::string& path) {
 }
 
 ReplacedFile::ReplacedFile(ReplacedFile&& other) noexcept
-    : path_(std::move(other.path_)), beside_(std::exchange(other.beside_, "")), fd_(std::move(other.fd_)) {}
+    : path_(std::move(other.path_)),
+      place_(std::move(other.place_)),
+      beside_(std::exchange(other.beside_, "")),
+      fd_(std::move(other.fd_)) {}
 
 ReplacedFile::~ReplacedFile() {
-  if (!beside_.empty()) unlink(beside_.c_str());
+  if (!beside_.empty()) unlinkat(place_.folder.get(), beside_.c_str(), 0);
 }
 
 absl::Status ReplacedFile::Write(absl::string_view text) {
@@ -68,7 +81,8 @@ absl::Status ReplacedFile::Write(absl::string_view text) {
 
 absl::Status ReplacedFile::Commit() {
   // Without this a crash of the machine may leave an empty file in the old one's place.
-  if (fsync(fd_.get()) != 0 || rename(beside_.c_str(), path_.c_str()) != 0) {
+  if (fsync(fd_.get()) != 0 ||
+      renameat(place_.folder.get(), beside_.c_str(), place_.folder.get(), place_.name.c_str()) != 0) {
     return ErrnoError(errno, absl::StrCat("cannot write ", path_));
   }
   beside_.clear();

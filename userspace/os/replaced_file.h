@@ -2,10 +2,12 @@
 #ifndef CLRSAMPLER_OS_REPLACED_FILE_H_
 #define CLRSAMPLER_OS_REPLACED_FILE_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "os/created_file.h"
 #include "os/unique_fd.h"
 
 namespace clrsampler {
@@ -14,9 +16,10 @@ namespace clrsampler {
 // umask. Errors name the path.
 class ReplacedFile {
  public:
-  // Follows symbolic links: their target is replaced. FailedPrecondition: there is something that is no regular file
-  // (a device, a pipe), which can only be written to.
-  static absl::StatusOr<ReplacedFile> Open(const std::string& path);
+  // Follows symbolic links, but for those in a guarded place (created_file.h): their target is replaced.
+  // FailedPrecondition: there is something that is no regular file (a device, a pipe), which can only be written to, or
+  // a file that may not take a result in a guarded place. `caller`: as in OpenCreated.
+  static absl::StatusOr<ReplacedFile> Open(const std::string& path, const std::optional<FileOwner>& caller);
 
   ReplacedFile(ReplacedFile&& other) noexcept;
   ReplacedFile& operator=(ReplacedFile&&) = delete;
@@ -29,7 +32,8 @@ class ReplacedFile {
   ReplacedFile() = default;
 
   std::string path_;
-  std::string beside_;  // empty: committed or moved from
+  ResultPlace place_;
+  std::string beside_;  // the name of the new file; empty: committed or moved from
   UniqueFd fd_;
 };
 

@@ -150,8 +150,10 @@ absl::StatusOr<FileAnswer> FileBroker::Exchange(const FileQuestion& question, in
   }
   const uint64_t begin_ns = clock_.Now().ns;
   while (WaitReadable(worker_.socket.get(), patience_ns, clock_) == Waited::kTimedOut) {
-    if (clock_.Now().ns - begin_ns < patience_.most_ns && WantsCpu(worker_.pid)) {
-      patience_ns = 20 * kMillisecondNs;
+    constexpr uint64_t kCpuWaitNs = 20 * kMillisecondNs;
+    const MonotonicTime now = clock_.Now();
+    if (now.ns - begin_ns < patience_.most_ns && WantsCpu(worker_.pid) && hung_.TakeCpuWait(kCpuWaitNs, now)) {
+      patience_ns = kCpuWaitNs;
       continue;
     }
     // It may have answered between the end of the wait and the look at it, and wait for the next question since.

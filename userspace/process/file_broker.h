@@ -35,7 +35,7 @@ struct FilePatience {
   // An answer takes some 0.03 ms; a copy what the file system needs for its bytes.
   uint64_t answer_ns = 250'000'000;
   uint64_t copy_ns = 1'000'000'000;
-  // A worker that waits for a CPU and not for a file system gets so much time.
+  // A worker that waits for a CPU and not for a file system gets so much time, within HungPlaces::TakeCpuWait.
   uint64_t most_ns = 1'500'000'000;
   uint64_t nursery_ns = 1'000'000'000;  // it only forks
 };

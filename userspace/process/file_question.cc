@@ -36,7 +36,7 @@ namespace clrsampler {
 namespace {
 
 constexpr int kMaxDescriptors = 16 * 1024;
-constexpr size_t kMaxMountInfoBytes = 64 << 20;  // 100,000 mounts, the kernel's default limit, of 600 bytes
+constexpr size_t kMaxMountInfoBytes = 8 << 20;  // mounts have some 300 bytes, overlays of many layers 4 KiB
 
 // Opening a file can be an act: a watchdog device starts to count, a FIFO lets its writer go on. A container may be
 // able to make such a node and not to open it. The agent may open it. So a file is first only located, and opened when
@@ -47,6 +47,7 @@ constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 // linux/magic.h lacks some.
 constexpr uint64_t kXfs = 0x58465342, kZfs = 0x2fc12fc1, kBcachefs = 0xca451a4e, kExfat = 0x2011bab0;
+constexpr uint64_t kConfigfs = 0x62656570;
 
 // File systems whose reads end, as long as the host's own disks answer.
 bool IsLocal(uint64_t type) {
@@ -67,6 +68,31 @@ bool IsLocal(uint64_t type) {
     case kZfs:
     case kBcachefs:
     case kExfat:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// File systems whose files are the kernel's own. Reading one can be an act, and mapping one can show the registers of a
+// device (resource0 of a PCI device in sysfs). A user can mount such a file over any of its own, and the agent may open
+// it.
+bool IsOfKernel(uint64_t type) {
+  switch (type) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case SECURITYFS_MAGIC:
+    case SELINUX_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case BPF_FS_MAGIC:
+    case EFIVARFS_MAGIC:
+    case PSTOREFS_MAGIC:
+    case BINFMTFS_MAGIC:
+    case NSFS_MAGIC:
+    case kConfigfs:
       return true;
     default:
       return false;
@@ -132,10 +158,8 @@ class Answerer {
         RETURN_IF_ERROR(Check(LocateOnHost(question_.path), question_.path));
         return OpenLocated(question_.path);
       case FileQuestionKind::kDirectory:
-        RETURN_IF_ERROR(OpenInRoot(question_.path, kLocateFlags | O_DIRECTORY));
-        if (fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, question_.path);
-        JudgeFileSystem();
-        return absl::OkStatus();
+      case FileQuestionKind::kUnlinkedDirectory:
+        return Directory();
       case FileQuestionKind::kSocket:
         RETURN_IF_ERROR(OpenInRoot(question_.path, kLocateFlags | O_NOFOLLOW));
         if (fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, question_.path);
@@ -172,16 +196,30 @@ class Answerer {
     return absl::OkStatus();
   }
 
-  absl::Status OpenInRoot(absl::string_view path, uint64_t flags) {
+  absl::Status Directory() {
+    const bool unlinked = question_.kind == FileQuestionKind::kUnlinkedDirectory;
+    const absl::Status opened =
+        OpenInRoot(question_.path, kLocateFlags | O_DIRECTORY, unlinked ? RESOLVE_NO_SYMLINKS : 0);
+    if (unlinked && (open_error_ == ELOOP || open_error_ == ENOTDIR)) {
+      return absl::FailedPreconditionError(absl::StrCat(question_.path, " is no folder, or a link to one"));
+    }
+    RETURN_IF_ERROR(opened);
+    if (fstat(answer_.fd.get(), &answer_.file) != 0) return ErrnoError(errno, question_.path);
+    JudgeFileSystem();
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenInRoot(absl::string_view path, uint64_t flags, uint64_t extra_resolve = 0) {
     if (fd_ < 0) {
       return absl::NotFoundError(
           absl::StrCat(path, ": the root directory of process ", question_.pid, " can't be reached"));
     }
     open_how how{};
     how.flags = flags;
-    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | extra_resolve;
     answer_.fd = UniqueFd(static_cast<int>(syscall(SYS_openat2, fd_, std::string(path).c_str(), &how, sizeof how)));
-    return answer_.fd.valid() ? absl::OkStatus() : ErrnoError(errno, path);
+    open_error_ = answer_.fd.valid() ? 0 : errno;
+    return answer_.fd.valid() ? absl::OkStatus() : ErrnoError(open_error_, path);
   }
 
   // The mounts are those of the host's first process: our own may be those of a service, with a /tmp and a /home of its
@@ -215,16 +253,19 @@ class Answerer {
     return Check(std::move(answer_.fd), path);
   }
 
-  void JudgeFileSystem() {
+  // The type of the file system; 0: it does not say.
+  uint64_t JudgeFileSystem() {
     struct statfs file_system {};
     if (fstatfs(answer_.fd.get(), &file_system) != 0) {
-      answer_.may_wait = true;
-      return;
+      answer_.may_wait = answer_.on_fuse = true;
+      return 0;
     }
     const auto type = static_cast<uint64_t>(static_cast<uint32_t>(file_system.f_type));
     answer_.on_overlay = type == OVERLAYFS_SUPER_MAGIC;
+    answer_.on_fuse = type == FUSE_SUPER_MAGIC;
     answer_.may_wait = !IsLocal(type);
     if (answer_.on_overlay) JudgeOverlay();
+    return type;
   }
 
   void JudgeOverlay() {
@@ -232,14 +273,20 @@ class Answerer {
       answer_.may_wait = false;
       return;
     }
-    // In this order: a process can leave the host's mounts for those of a user, and not come back.
+    // A user may have a hundred thousand mounts, whose list takes long. That of the host's mounts is as long as root
+    // has made it.
+    answer_.may_wait = true;
+    if (!MountsAreOfHost(question_)) return;
     const std::optional<std::string> options = MountOptions(question_, answer_.fd.get());
+    // Asked again: a process can leave the host's mounts for those of a user, and not come back.
     answer_.may_wait = !options || !MountsAreOfHost(question_);
     answer_.metacopy = options && CopiesNoData(*options);
   }
 
   absl::Status OpenLocated(absl::string_view path) {
-    JudgeFileSystem();
+    if (IsOfKernel(JudgeFileSystem())) {
+      return absl::FailedPreconditionError(absl::StrCat(path, " is a file of the kernel's own"));
+    }
     if (answer_.may_wait) return absl::OkStatus();
     // The same inode, whatever stands at its path by now.
     answer_.fd = UniqueFd(open(absl::StrCat("/proc/self/fd/", answer_.fd.get()).c_str(), kReadFlags));
@@ -278,6 +325,11 @@ class Answerer {
     if (answer_.file.st_uid != 0 && question_.owner.has_value() && answer_.file.st_uid != *question_.owner) {
       return absl::PermissionDeniedError(absl::StrCat(question_.path, " belongs to user ", answer_.file.st_uid,
                                                       ", process ", question_.pid, " runs as ", *question_.owner));
+    }
+    // Where the kernel lets it (fs.protected_hardlinks), a user gives a file of root a name of its own choice.
+    if (answer_.file.st_uid == 0 && answer_.file.st_nlink > 1 && question_.owner != 0U) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(question_.path, " belongs to root and has another name elsewhere"));
     }
     return OpenLocated(question_.path);
   }
@@ -377,81 +429,12 @@ class Answerer {
 
   const FileQuestion& question_;
   const int fd_;
+  int open_error_ = 0;  // of OpenInRoot
   FileAnswer answer_;
 };
 
 }  // namespace
 
 FileAnswer AnswerFileQuestion(const FileQuestion& question, int fd) { return Answerer(question, fd).Answer(); }
-
-std::string FileQuestionBytes(const FileQuestion& question) {
-  TapeWriter out;
-  out.Put(static_cast<uint8_t>(question.kind));
-  out.PutText(question.proc_root);
-  out.Put(question.pid);
-  TapeCodec<std::optional<uint32_t>>::Write(question.owner, out);
-  out.PutText(question.path);
-  for (const uint64_t number :
-       {question.start, question.end, question.device, question.inode, question.offset, question.bytes}) {
-    out.Put(number);
-  }
-  out.Put(question.descriptor);
-  return out.Take();
-}
-
-std::optional<FileQuestion> ParseFileQuestion(absl::string_view bytes) {
-  TapeReader in(bytes);
-  FileQuestion question;
-  const auto kind = in.Get<uint8_t>();
-  if (kind > static_cast<uint8_t>(FileQuestionKind::kLast)) return std::nullopt;
-  question.kind = static_cast<FileQuestionKind>(kind);
-  question.proc_root = std::string(in.GetText());
-  question.pid = in.Get<uint32_t>();
-  question.owner = TapeCodec<std::optional<uint32_t>>::Read(in);
-  question.path = std::string(in.GetText());
-  for (uint64_t* const number :
-       {&question.start, &question.end, &question.device, &question.inode, &question.offset, &question.bytes}) {
-    *number = in.Get<uint64_t>();
-  }
-  question.descriptor = in.Get<int32_t>();
-  if (!in.ok() || !in.at_end()) return std::nullopt;
-  return question;
-}
-
-std::string FileAnswerBytes(const FileAnswer& answer) {
-  TapeWriter out;
-  TapeCodec<absl::Status>::Write(answer.status, out);
-  TapeCodec<struct stat>::Write(answer.file, out);
-  out.Put(int64_t{answer.file.st_ctim.tv_sec});
-  out.Put(int64_t{answer.file.st_ctim.tv_nsec});
-  TapeCodec<bool>::Write(answer.may_wait, out);
-  TapeCodec<bool>::Write(answer.on_overlay, out);
-  TapeCodec<bool>::Write(answer.metacopy, out);
-  TapeCodec<std::optional<uint32_t>>::Write(answer.owner, out);
-  out.Put(answer.mount_namespace);
-  out.Put(answer.state);
-  out.Put(answer.descriptor);
-  out.PutText(answer.text);
-  return out.Take();
-}
-
-std::optional<FileAnswer> ParseFileAnswer(absl::string_view bytes) {
-  TapeReader in(bytes);
-  FileAnswer answer;
-  answer.status = TapeCodec<absl::Status>::Read(in);
-  answer.file = TapeCodec<struct stat>::Read(in);
-  answer.file.st_ctim.tv_sec = in.Get<int64_t>();
-  answer.file.st_ctim.tv_nsec = in.Get<int64_t>();
-  answer.may_wait = TapeCodec<bool>::Read(in);
-  answer.on_overlay = TapeCodec<bool>::Read(in);
-  answer.metacopy = TapeCodec<bool>::Read(in);
-  answer.owner = TapeCodec<std::optional<uint32_t>>::Read(in);
-  answer.mount_namespace = in.Get<uint64_t>();
-  answer.state = in.Get<uint8_t>();
-  answer.descriptor = in.Get<int32_t>();
-  answer.text = std::string(in.GetText());
-  if (!in.ok() || !in.at_end()) return std::nullopt;
-  return answer;
-}
 
 }  // namespace clrsampler

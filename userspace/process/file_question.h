@@ -23,6 +23,7 @@ enum class FileQuestionKind : uint8_t {
   kRuntimeFile,  // a file that a runtime writes for profilers
   kHost,         // a regular file, by a path on the host
   kDirectory,
+  kUnlinkedDirectory,  // a directory; no part of its path is a symbolic link
   kSocket,
   kHolds,     // whether the process has a file open
   kProcText,  // the text of /proc/PID/`path`
@@ -53,6 +54,7 @@ struct FileAnswer {
   // The file lies where reading may wait for another program or machine. `fd` only locates it then (O_PATH): the close
   // of a descriptor that was opened for reading waits for a FUSE file system as well.
   bool may_wait = false;
+  bool on_fuse = false;  // or the file system does not say what it is
   bool on_overlay = false;
   bool metacopy = false;  // on an overlay whose copies of files may have their data in the layer below
   std::optional<uint32_t> owner;

@@ -44,6 +44,15 @@ uint64_t HungPlaces::PatienceNs(uint64_t usual_ns, MonotonicTime now) const {
   return usual_ns >> recent_;
 }
 
+bool HungPlaces::TakeCpuWait(uint64_t ns, MonotonicTime now) {
+  const uint64_t passed_ns = now.ns - std::min(cpu_wait_counted_, now).ns;
+  cpu_wait_left_ns_ = std::min(cpu_wait_left_ns_ + passed_ns / kCpuWaitPart, kMostCpuWaitNs);
+  cpu_wait_counted_ = now;
+  if (ns > cpu_wait_left_ns_) return false;
+  cpu_wait_left_ns_ -= ns;
+  return true;
+}
+
 std::string PlaceOf(std::optional<uint32_t> owner, uint64_t mount_namespace, absl::string_view path) {
   return absl::StrCat(owner ? absl::StrCat(*owner) : "?", " ", mount_namespace, ":",
                       path.substr(0, std::min(path.size(), path.rfind('/'))));

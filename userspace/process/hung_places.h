@@ -29,6 +29,10 @@ class HungPlaces {
   // so that many places that hang at once cost little more than a few.
   uint64_t PatienceNs(uint64_t usual_ns, MonotonicTime now) const;
 
+  // Whether to wait `ns` longer for a worker that waits for no file system but wants a CPU. A token bucket for all
+  // places: a process can give a worker much to compute.
+  bool TakeCpuWait(uint64_t ns, MonotonicTime now);
+
   size_t size() const { return hung_.size(); }
 
   static constexpr uint64_t kFirstRestNs = 1'000'000'000;
@@ -36,6 +40,8 @@ class HungPlaces {
   static constexpr uint64_t kForgiveNs = 10'000'000'000;  // after which a hang makes nobody less patient
   static constexpr int kMaxHalvings = 4;
   static constexpr size_t kMaxPlaces = 1024;
+  static constexpr uint64_t kMostCpuWaitNs = 3'000'000'000;
+  static constexpr uint64_t kCpuWaitPart = 20;  // one part in so many of the time that passes comes back
 
  private:
   struct Hang {
@@ -46,6 +52,8 @@ class HungPlaces {
   absl::flat_hash_map<std::string, Hang> hung_;
   MonotonicTime last_ = MonotonicTime::Min();
   int recent_ = 0;
+  uint64_t cpu_wait_left_ns_ = kMostCpuWaitNs;  // as of `cpu_wait_counted_`
+  MonotonicTime cpu_wait_counted_ = MonotonicTime::Min();
 };
 
 // The name under which a question about `path` of a process of `owner` is remembered: its folder. The owner is part of

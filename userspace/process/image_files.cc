@@ -33,18 +33,26 @@ std::string IdentityText(const ImageFile& file) {
   return absl::StrCat(file.device, ":", file.inode, ":", file.size, ":", file.modified_ns, ":", file.changed_ns);
 }
 
+std::weak_ptr<const ImageFile>& ImageFiles::SlotOf(const Identity& identity) {
+  if (by_identity_.size() >= purge_at_) {
+    absl::erase_if(by_identity_, [](const auto& entry) { return entry.second.expired(); });
+    purge_at_ = 2 * by_identity_.size() + 64;
+  }
+  return by_identity_[identity];
+}
+
 absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusOr<OpenedFile> opened,
                                                                    absl::string_view path) {
   if (!opened.ok()) return opened.status();
   const struct stat& status = opened->status;
   const Identity identity{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), NsOf(status.st_mtim),
                           NsOf(status.st_ctim)};
-  if (by_identity_.size() >= purge_at_) {
-    absl::erase_if(by_identity_, [](const auto& entry) { return entry.second.expired(); });
-    purge_at_ = 2 * by_identity_.size() + 64;
+  // The server of a FUSE file system says what it likes about its files, also below an overlay. The numbers of such
+  // devices are used again. Only root mounts network file systems.
+  const bool is_shared = !opened->may_wait || (!opened->fuse && !opened->overlay);
+  if (is_shared) {
+    if (std::shared_ptr<const ImageFile> shared = SlotOf(identity).lock()) return shared;
   }
-  std::weak_ptr<const ImageFile>& slot = by_identity_[identity];
-  if (std::shared_ptr<const ImageFile> shared = slot.lock()) return shared;
   absl::StatusOr<MappedFile> content = opened->Map(kMaxImageBytes);
   if (!content.ok()) return Annotate(content.status(), path);
   auto file = std::make_shared<ImageFile>();
@@ -56,7 +64,7 @@ absl::StatusOr<std::shared_ptr<const ImageFile>> ImageFiles::Share(absl::StatusO
   file->changed_ns = opened->metacopy ? 0 : identity.changed_ns;
   file->overlay = opened->on_overlay();
   file->content = *std::move(content);
-  slot = file;
+  if (is_shared) SlotOf(identity) = file;
   return std::shared_ptr<const ImageFile>(std::move(file));
 }
 

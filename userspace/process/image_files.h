@@ -46,9 +46,9 @@ bool IsSameFile(const ImageFile& a, const ImageFile& b);
 // Tells a file from all others, and from itself with other content. A user can set all of it but the time of change.
 std::string IdentityText(const ImageFile& file);
 
-// Main loop only. Failures are remembered too, so that a file that can't be opened costs one attempt per mapping. Two
-// failures hold for kAskAgainNs only, and are Unavailable. One is that a file system did not answer. The other is that
-// other files take all the room.
+// Main loop only. Files on FUSE and on overlays of users are opened for each process. Failures are remembered too, so
+// that a file that can't be opened costs one attempt per mapping. Two failures hold for kAskAgainNs only, and are
+// Unavailable. One is that a file system did not answer. The other is that other files take all the room.
 class ImageFiles {
  public:
   // A process has a share of MappedFile::kMaxViews, so that it can't take the files of others their room. A composite
@@ -109,6 +109,7 @@ class ImageFiles {
     size_t failures() const { return answers.size() - files; }
   };
   void Remember(OfProcess& known, absl::string_view key, const Result& result);
+  std::weak_ptr<const ImageFile>& SlotOf(const Identity& identity);
   Result Share(absl::StatusOr<OpenedFile> opened, absl::string_view path);
   // `open`: what is done where there is no answer for `key` that still holds.
   Result Remembered(const Process& process, absl::string_view key, absl::string_view path,

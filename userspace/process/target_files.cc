@@ -1,6 +1,8 @@
 #include "process/target_files.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -239,6 +241,7 @@ absl::StatusOr<OpenedFile> TargetFiles::Opened(FileAnswer answer) const {
                     .status = answer.file,
                     .broker = broker_,
                     .may_wait = answer.may_wait && broker_ != nullptr,
+                    .fuse = answer.on_fuse,
                     .overlay = answer.on_overlay,
                     .metacopy = answer.metacopy,
                     .pid = pid_};
@@ -260,6 +263,10 @@ absl::StatusOr<OpenedFile> TargetFiles::OpenOnHost(const std::string& path) cons
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenDirectory(absl::string_view path) const {
   return Opened(Ask(FileQuestionKind::kDirectory, path));
+}
+
+absl::StatusOr<OpenedFile> TargetFiles::OpenUnlinkedDirectory(absl::string_view path) const {
+  return Opened(Ask(FileQuestionKind::kUnlinkedDirectory, path));
 }
 
 absl::StatusOr<OpenedFile> TargetFiles::OpenImage(absl::string_view path) const {
@@ -298,16 +305,20 @@ absl::Status TargetFiles::RemoveRuntimeFile(absl::string_view directory, absl::s
                                             absl::FunctionRef<bool(const struct stat&)> is_it) const {
   ASSIGN_OR_RETURN(const OpenedFile opened, OpenDirectory(directory));
   if (opened.may_wait) return absl::UnavailableError(absl::StrCat(directory, " may not answer"));
-  const UniqueFd* const parent = &opened.fd;
   const std::string file(name);
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;  // a file system that a user mounted there is not asked
+  const UniqueFd found(static_cast<int>(syscall(SYS_openat2, opened.fd.get(), file.c_str(), &how, sizeof how)));
+  const bool is_mount = !found.valid() && errno == EXDEV;
   struct stat status {};
-  if (fstatat(parent->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (!is_mount && (!found.valid() || fstat(found.get(), &status) != 0)) {
     return ErrnoError(errno, absl::StrCat(directory, "/", name));
   }
-  if (!S_ISREG(status.st_mode) || !is_it(status)) {
+  if (is_mount || !S_ISREG(status.st_mode) || !is_it(status)) {
     return absl::FailedPreconditionError(absl::StrCat(directory, "/", name, " is another file by now"));
   }
-  if (unlinkat(parent->get(), file.c_str(), 0) != 0) return ErrnoError(errno, absl::StrCat(directory, "/", name));
+  if (unlinkat(opened.fd.get(), file.c_str(), 0) != 0) return ErrnoError(errno, absl::StrCat(directory, "/", name));
   return absl::OkStatus();
 }
 

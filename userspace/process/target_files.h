@@ -37,6 +37,7 @@ struct OpenedFile {
   Tape* tape = nullptr;
   FileBroker* broker = nullptr;  // asks for us where the file may_wait
   bool may_wait = false;         // its file system is another program's or machine's
+  bool fuse = false;             // FileAnswer::on_fuse
   bool overlay = false;
   bool metacopy = false;  // FileAnswer::metacopy
   uint32_t pid = 0;       // of the process that it was opened for
@@ -103,8 +104,11 @@ class TargetFiles {
   // by the process's user or by root.
   absl::StatusOr<OpenedFile> OpenRuntimeFile(absl::string_view path) const;
 
-  // A directory, for asking about it and about names in it (fstat, fstatvfs, fstatat), not for reading.
+  // A directory, for asking about it (fstat, fstatvfs) and for making names in it, not for reading. A name in it may be
+  // that of a mount of a user: to ask about it may wait where RESOLVE_NO_XDEV does not end the call.
   absl::StatusOr<OpenedFile> OpenDirectory(absl::string_view path) const;
+  // FailedPrecondition: a part of the path is a symbolic link, or no directory.
+  absl::StatusOr<OpenedFile> OpenUnlinkedDirectory(absl::string_view path) const;
 
   // A descriptor by which a Unix socket can be connected to (connect to /proc/self/fd/N: no limit on the path's length,
   // and no second resolution of it). No symbolic link as last component. FailedPrecondition: it is no socket, or it

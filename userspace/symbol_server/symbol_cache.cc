@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -16,9 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "os/digest.h"
 #include "sandbox/file_user.h"
 #include "status/status.h"
 
@@ -29,8 +32,10 @@ constexpr absl::string_view kMissingSuffix = ".missing";
 constexpr absl::string_view kWorkPrefix = "work-";
 
 std::string MissingName(const SymbolFileKey& key, uint64_t servers) {
-  // The r2rmap's name and the image's own name are part of the request, but not of a file in the cache.
-  return absl::StrFormat("%s.%016x%s", CacheFileName(key), servers, std::string(kMissingSuffix));
+  // A digest: a process chooses the name, and must not be able to choose the entry of another one.
+  const std::array<uint8_t, 32> request = Sha256(RequestText(key));
+  const absl::string_view half(reinterpret_cast<const char*>(request.data()), request.size() / 2);
+  return absl::StrFormat("%s.%016x-%s%s", CacheFileName(key), servers, absl::BytesToHexString(half), kMissingSuffix);
 }
 
 std::string WorkName(pid_t pid) { return absl::StrCat(kWorkPrefix, pid); }

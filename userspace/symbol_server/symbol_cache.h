@@ -1,9 +1,10 @@
 // Symbol files from servers, kept on disk for the next run.
 //
-// One folder that only its owner may write to: CacheFileName of a key is the file, the same with the servers' number
-// and ".missing" says that they did not have it. The fetching process writes into a file that the agent has made and
-// opened; the agent names it when it has seen that nobody can write to it any more. A reader never sees half of a file,
-// and several runs may share the folder. A file that is deleted while it is mapped stays readable.
+// One folder that only its owner may write to: CacheFileName of a key is the file, the same with the servers' number,
+// a digest of the key's RequestText and ".missing" says that they did not have it. The fetching process writes into a
+// file that the agent has made and opened; the agent names it when it has seen that nobody can write to it any more. A
+// reader never sees half of a file, and several runs may share the folder. A file that is deleted while it is mapped
+// stays readable.
 #ifndef CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_
 #define CLRSAMPLER_SYMBOL_SERVER_SYMBOL_CACHE_H_
 

@@ -23,13 +23,14 @@ absl::Status CheckElf(const SymbolFileKey& key, std::span<const std::byte> bytes
 }
 
 absl::Status CheckR2rMap(const SymbolFileKey& key, std::span<const std::byte> bytes) {
-  const absl::StatusOr<R2rMap> map = ParseR2rMap(AsText(bytes));
-  if (!map.ok()) return absl::DataLossError(map.status().message());
-  const std::string id = absl::AsciiStrToLower(R2rMapSignatureText(map->header));
-  if (id != key.id || map->header.version != key.version) {
-    return absl::FailedPreconditionError(absl::StrCat("it has signature ", id, " of version ", map->header.version));
+  const absl::StatusOr<R2rMapHeader> header = ParseR2rMapHeader(AsText(bytes));
+  if (!header.ok()) return absl::DataLossError(header.status().message());
+  const std::string id = absl::AsciiStrToLower(R2rMapSignatureText(*header));
+  if (id != key.id || header->version != key.version) {
+    return absl::FailedPreconditionError(absl::StrCat("it has signature ", id, " of version ", header->version));
   }
-  return absl::OkStatus();
+  const absl::StatusOr<R2rMap> map = ParseR2rMap(AsText(bytes));
+  return map.ok() ? absl::OkStatus() : absl::DataLossError(map.status().message());
 }
 
 absl::Status CheckPdb(const SymbolFileKey& key, std::span<const std::byte> bytes) {

@@ -129,6 +129,10 @@ bool IsCacheFileName(absl::string_view name) {
   return false;
 }
 
+std::string RequestText(const SymbolFileKey& key) {
+  return absl::StrCat(CacheFileName(key), "\n", key.file_name, "\n", key.checksum);
+}
+
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key) {
   const std::string name = PercentEncoded(key.file_name);
   if (key.kind == SymbolFileKind::kR2rMap)

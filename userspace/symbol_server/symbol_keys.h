@@ -54,6 +54,10 @@ std::string CacheFileName(const SymbolFileKey& key);
 // Whether a file of the cache has such a name.
 bool IsCacheFileName(absl::string_view name);
 
+// All that the answers of servers depend on: the key's file, its name and its checksum, a line each. Two programs may
+// give one file two names, and the servers know it by one of them.
+std::string RequestText(const SymbolFileKey& key);
+
 // The paths that an SSQP server is asked for below its address, best first; empty: it can't have the file.
 std::vector<std::string> SsqpPaths(const SymbolFileKey& key);
 // The header of that request, "NAME: VALUE"; empty: it has none. NuGet's server answers no question about a PDB

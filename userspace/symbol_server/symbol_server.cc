@@ -99,8 +99,8 @@ std::shared_ptr<const ImageFile> SymbolServer::OpenCached(const SymbolFileKey& k
 
 SymbolFiles::Answer SymbolServer::Get(const SymbolFileKey& key) {
   main_loop_.Check();
-  const std::string name = CacheFileName(key);
-  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+  const std::string request = RequestText(key);
+  if (const auto found = by_request_.find(request); found != by_request_.end()) {
     Wanted& wanted = *wanted_[found->second];
     if (wanted.state != State::kHere) return {wanted.state, nullptr};
     std::shared_ptr<const ImageFile> file = wanted.file.lock();
@@ -118,7 +118,7 @@ SymbolFiles::Answer SymbolServer::Get(const SymbolFileKey& key) {
     return {State::kNone, nullptr};
   }
   const size_t number = wanted_.size();
-  by_name_.emplace(name, number);
+  by_request_.emplace(request, number);
   wanted_.push_back(std::make_unique<Wanted>(Wanted{key, State::kWaiting, {}}));
   Wanted& wanted = *wanted_.back();
   ++counters_.wanted;
@@ -178,7 +178,17 @@ void SymbolServer::GiveUp() {
 size_t SymbolServer::OpenOrders() const { return queue_.size() + (at_work_ ? 1 : 0); }
 
 void SymbolServer::SendOrder(Notices& notices) {
-  if (at_work_ || queue_.empty()) return;
+  if (at_work_) return;
+  // It may have come under another name.
+  for (; !queue_.empty(); queue_.pop_front()) {
+    Wanted& wanted = *wanted_[queue_.front()];
+    const std::shared_ptr<const ImageFile> file = OpenCached(wanted.key);
+    if (file == nullptr) break;
+    ++counters_.from_cache;
+    wanted.state = State::kHere;
+    ++generation_;
+  }
+  if (queue_.empty()) return;
   const size_t number = queue_.front();
   const absl::StatusOr<UniqueFd> file = cache_.BeginFile(process_pid_);
   if (!file.ok()) {

@@ -30,7 +30,7 @@ struct SymbolServerOptions {
 };
 
 struct SymbolServerCounters {
-  uint64_t wanted = 0;      // different files
+  uint64_t wanted = 0;      // different files, or names of files
   uint64_t from_cache = 0;  // were there
   uint64_t fetched = 0;     // came from a server
   uint64_t fetched_bytes = 0;
@@ -85,8 +85,8 @@ class SymbolServer : public SymbolFiles {
   HelperProcess process_;
   const pid_t process_pid_;
   const uint64_t servers_number_;
-  std::vector<std::unique_ptr<Wanted>> wanted_;       // the number of an order is the place here
-  absl::flat_hash_map<std::string, size_t> by_name_;  // of the file in the cache
+  std::vector<std::unique_ptr<Wanted>> wanted_;          // the number of an order is the place here
+  absl::flat_hash_map<std::string, size_t> by_request_;  // RequestText
   std::deque<size_t> queue_;
   std::optional<size_t> at_work_;  // the order that the process has
   SymbolServerCounters counters_;

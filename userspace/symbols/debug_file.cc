@@ -1,7 +1,5 @@
 #include "symbols/debug_file.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -35,12 +33,7 @@ bool HasDotComponents(absl::string_view path) {
 // A mount of a user's own may show any owner.
 bool IsOnFuse(const OpenedFile& file) {
   return Taped(
-      file.tape,
-      [&file] {
-        struct statfs file_system {};
-        return fstatfs(file.fd.get(), &file_system) != 0 || file_system.f_type == FUSE_SUPER_MAGIC;
-      },
-      "fuse ", file.status.st_dev, " ", file.status.st_ino);
+      file.tape, [&file] { return file.fuse; }, "fuse ", file.status.st_dev, " ", file.status.st_ino);
 }
 
 // The path has no symbolic links. A file of somebody else may stand behind one.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -47,21 +48,36 @@ TEST_P(R2rMapContentTest, TheMapIsThatOfTheCompiler) {
   EXPECT_EQ(R2rMapFileNameOf(image.image().pe()), GetParam().map);
 }
 
+// A file with this content.
+std::shared_ptr<const ImageFile> FileOf(const std::string& content) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "content.", getpid(), ".r2rmap");
+  std::ofstream(path, std::ios::binary) << content;
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::filesystem::remove(path);
+  absl::StatusOr<MappedFile> mapped = MappedFile::Map(fd.get(), 0, 0, 1 << 30);
+  EXPECT_TRUE(mapped.ok()) << mapped.status();
+  auto file = std::make_shared<ImageFile>();
+  if (mapped.ok()) file->content = *std::move(mapped);
+  return file;
+}
+
 TEST_P(R2rMapContentTest, TheMapIsTakenForTheImage) {
   R2rImageFile image = Open();
   const absl::StatusOr<R2rMapContent> content = R2rMapContentOf(image.image(), image.assemblies());
   ASSERT_TRUE(content.ok()) << content.status();
-  const std::string path = absl::StrCat(::testing::TempDir(), GetParam().folder, ".r2rmap");
-  std::ofstream(path, std::ios::binary) << WriteR2rMap(content->map);
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  absl::StatusOr<MappedFile> mapped = MappedFile::Map(fd.get(), 0, 0, 1 << 30);
-  ASSERT_TRUE(mapped.ok()) << mapped.status();
-  auto file = std::make_shared<ImageFile>();
-  file->content = *std::move(mapped);
-  const absl::StatusOr<R2rMapFile> checked = R2rMapFile::Check(file, image.image());
+  const absl::StatusOr<R2rMapFile> checked = R2rMapFile::Check(FileOf(WriteR2rMap(content->map)), image.image());
   ASSERT_TRUE(checked.ok()) << checked.status();
   for (const R2rMapRow& row : content->map.rows) EXPECT_EQ(checked->RowAt(row.rva), row.name);
-  std::filesystem::remove(path);
+}
+
+// A file of 512 MiB has room for 90 million rows, which would take gigabytes.
+TEST_P(R2rMapContentTest, AMapWithMoreRowsThanTheImageHasFunctionsIsRefused) {
+  R2rImageFile image = Open();
+  absl::StatusOr<R2rMapContent> content = R2rMapContentOf(image.image(), image.assemblies());
+  ASSERT_TRUE(content.ok()) << content.status();
+  content->map.rows.resize(image.image().function_count() + 1, content->map.rows.front());
+  const absl::Status refused = R2rMapFile::Check(FileOf(WriteR2rMap(content->map)), image.image()).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
 }
 
 INSTANTIATE_TEST_SUITE_P(, R2rMapContentTest,

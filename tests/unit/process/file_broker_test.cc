@@ -211,9 +211,12 @@ TEST(FileQuestionTest, BytesComeBack) {
   FileAnswer answer;
   answer.status = absl::NotFoundError("/a");
   answer.text = "t";
+  answer.on_fuse = true;
   const auto answer_back = ParseFileAnswer(FileAnswerBytes(answer));
   ASSERT_TRUE(answer_back.has_value());
   EXPECT_EQ(answer_back->status, answer.status);
+  EXPECT_TRUE(answer_back->on_fuse);
+  EXPECT_FALSE(answer_back->may_wait);
 }
 
 }  // namespace

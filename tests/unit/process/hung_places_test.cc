@@ -65,6 +65,24 @@ TEST(HungPlacesTest, ManyHangsAtOnceCostLittleMoreThanAFew) {
   EXPECT_EQ(places.PatienceNs(250 * kMillisecondNs, {now.ns + HungPlaces::kForgiveNs}), 250 * kMillisecondNs);
 }
 
+TEST(HungPlacesTest, WaitsForACpuHaveABudget) {
+  HungPlaces places;
+  MonotonicTime now{5 * kSecondNs};
+  const uint64_t step = 20 * kMillisecondNs;
+  uint64_t waited = 0;
+  for (; places.TakeCpuWait(step, now) && waited <= 2 * HungPlaces::kMostCpuWaitNs; now.ns += step) waited += step;
+  // Some comes back meanwhile.
+  EXPECT_GE(waited, HungPlaces::kMostCpuWaitNs);
+  EXPECT_LE(waited, HungPlaces::kMostCpuWaitNs * 11 / 10);
+  EXPECT_FALSE(places.TakeCpuWait(step, now));
+  now.ns += HungPlaces::kCpuWaitPart * step;
+  EXPECT_TRUE(places.TakeCpuWait(step, now));
+  EXPECT_FALSE(places.TakeCpuWait(step, now));
+  now.ns += 3600 * kSecondNs;
+  EXPECT_TRUE(places.TakeCpuWait(HungPlaces::kMostCpuWaitNs, now));
+  EXPECT_FALSE(places.TakeCpuWait(step, now));
+}
+
 TEST(HungPlacesTest, IsBounded) {
   HungPlaces places;
   for (int i = 0; i < 5000; ++i) places.NoteHang(std::to_string(i), 1, {static_cast<uint64_t>(i) * kMillisecondNs});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -23,6 +24,7 @@
 #include "os/clock.h"
 #include "os/unique_fd.h"
 #include "process/file_broker.h"
+#include "process/image_files.h"
 #include "process/target_files.h"
 #include "status/status.h"
 
@@ -70,19 +72,30 @@ class OverlayFilesTest : public testing::Test {
         WriteProc("/proc/self/gid_map", group);
       }
       if (!MountOverlay(options)) _exit(1);
-      (void)!write(write_end.get(), "x", 1);
+      (void)!write(write_end.get(), MountHanging() ? "h" : "x", 1);
       while (true) pause();
     }
     children_.push_back(child);
     write_end.reset();
     char ready = 0;
-    return read(read_end.get(), &ready, 1) == 1 ? child : -1;
+    const bool started = read(read_end.get(), &ready, 1) == 1;
+    hangs_ = ready == 'h';
+    return started ? child : -1;
+  }
+  // A FUSE file system at In("hanging") whose server takes no request, as long as the process lives.
+  bool MountHanging() const {
+    const int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    const std::string mode = absl::StrCat("fd=", device, ",rootmode=40000,user_id=0,group_id=0");
+    fs::create_directory(In("hanging"));
+    return mount("none", In("hanging").c_str(), "fuse", 0, mode.c_str()) == 0;
   }
   bool MountOverlay(const std::string& options) const {
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
     if (mount("none", folder_.c_str(), "tmpfs", 0, nullptr) != 0) return false;
     for (const char* name : {"lower", "upper", "work", "merged"}) fs::create_directory(In(name));
     std::ofstream(In("lower/file")) << std::string(4096, 'x');
+    std::ofstream(In("covered")) << "x";
+    if (mount(In("lower/file").c_str(), In("covered").c_str(), nullptr, MS_BIND, nullptr) != 0) return false;
     const std::string layers =
         absl::StrCat("lowerdir=", In("lower"), ",upperdir=", In("upper"), ",workdir=", In("work"), options);
     if (mount("overlay", In("merged").c_str(), "overlay", 0, layers.c_str()) != 0) return false;
@@ -99,6 +112,7 @@ class OverlayFilesTest : public testing::Test {
   std::string folder_;
   std::unique_ptr<FileBroker> broker_;
   std::vector<pid_t> children_;
+  bool hangs_ = false;  // the last container has In("hanging")
 };
 
 TEST_F(OverlayFilesTest, OfAUserMayWait) {
@@ -111,6 +125,62 @@ TEST_F(OverlayFilesTest, OfAUserMayWait) {
   const absl::Status socket = FilesOf(container).LocateSocket(In("merged/socket")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(socket)) << socket;
   EXPECT_NE(HintOf(socket), "");
+}
+
+// A user may have a hundred thousand mounts.
+TEST_F(OverlayFilesTest, OfAUserIsJudgedWithoutTheListOfMounts) {
+  const pid_t container = StartContainer(CLONE_NEWUSER | CLONE_NEWNS, "");
+  if (container < 0) GTEST_SKIP() << "no overlay in a user namespace";
+  const std::string real = absl::StrCat("/proc/", container), shown = In(absl::StrCat(container));
+  ASSERT_TRUE(fs::create_directories(shown + "/ns"));
+  fs::create_symlink(real + "/root", shown + "/root");
+  fs::create_symlink(real + "/ns/mnt", shown + "/ns/mnt");
+  ASSERT_TRUE(fs::copy_file(real + "/mountinfo", shown + "/mountinfo"));
+  const UniqueFd watch(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(inotify_add_watch(watch.get(), (shown + "/mountinfo").c_str(), IN_OPEN), 0);
+  const TargetFiles files(folder_, static_cast<uint32_t>(container), nullptr, broker_.get());
+  const auto file = files.OpenImage(In("merged/file"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->may_wait);
+  inotify_event event;
+  EXPECT_LT(read(watch.get(), &event, sizeof event), 0) << "it was opened";
+}
+
+// Its inodes and times may be those that the server of a FUSE file system below it says.
+TEST_F(OverlayFilesTest, OfAUserIsSharedByNoTwoProcesses) {
+  const pid_t container = StartContainer(CLONE_NEWUSER | CLONE_NEWNS, "");
+  if (container < 0) GTEST_SKIP() << "no overlay in a user namespace";
+  ImageFiles images;
+  const auto one = images.GetByPath(Process(ProcessKey{1, 1}, FilesOf(container)), In("merged/file"));
+  const auto other = images.GetByPath(Process(ProcessKey{2, 2}, FilesOf(container)), In("merged/file"));
+  ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
+  EXPECT_EQ(IdentityText(**one), IdentityText(**other));
+  EXPECT_NE(*one, *other);
+}
+
+TEST_F(OverlayFilesTest, AMountIsNoFileToRemoveAndIsNotAsked) {
+  const pid_t container = StartContainer(CLONE_NEWUSER | CLONE_NEWNS, "");
+  if (container < 0) GTEST_SKIP() << "no mounts in a user namespace";
+  for (const char* name : {"covered", "hanging"}) {
+    if (name == std::string("hanging") && !hangs_) GTEST_SKIP() << "no FUSE in a user namespace";
+    bool asked = false;
+    const absl::Status refused = FilesOf(container).RemoveRuntimeFile(folder_, name, [&](const struct stat&) {
+      asked = true;
+      return true;
+    });
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_FALSE(asked);
+  }
+}
+
+TEST_F(OverlayFilesTest, AFolderThatHangsIsAskedByAWorker) {
+  auto broker = FileBroker::Start([] { return absl::OkStatus(); });
+  ASSERT_TRUE(broker.ok()) << broker.status();
+  broker_ = *std::move(broker);
+  const pid_t container = StartContainer(CLONE_NEWUSER | CLONE_NEWNS, "");
+  if (container < 0 || !hangs_) GTEST_SKIP() << "no FUSE in a user namespace";
+  const absl::Status hung = FilesOf(container).OpenUnlinkedDirectory(In("hanging")).status();
+  EXPECT_TRUE(absl::IsUnavailable(hung)) << hung;
 }
 
 // A process of the host's own mounts that was given the file.

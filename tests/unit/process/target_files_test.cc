@@ -87,6 +87,36 @@ TEST_F(TargetFilesTest, AFileOfAnotherUserIsRefused) {
   EXPECT_EQ(Files().OpenRuntimeFile("/tmp/perf-1.map").status().code(), absl::StatusCode::kPermissionDenied);
 }
 
+TEST_F(TargetFilesTest, AFileOfRootThatAUserGaveANameIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give processes away";
+  Write(root_ / "tmp/perf-1.map", "x");
+  ASSERT_EQ(chown((proc_ / "42").c_str(), 12345, 12345), 0);
+  EXPECT_TRUE(Files().OpenRuntimeFile("/tmp/perf-1.map").ok());
+  fs::create_hard_link(root_ / "tmp/perf-1.map", root_ / "tmp/perf-2.map");
+  EXPECT_EQ(Files().OpenRuntimeFile("/tmp/perf-2.map").status().code(), absl::StatusCode::kPermissionDenied);
+  ASSERT_EQ(chown((proc_ / "42").c_str(), 0, 0), 0);
+  EXPECT_TRUE(Files().OpenRuntimeFile("/tmp/perf-2.map").ok()) << "root may name its files as it likes";
+}
+
+// A user can mount one over a file of its own. To map resource0 of a PCI device is to read registers.
+TEST_F(TargetFilesTest, FilesOfTheKernelAreNotOpened) {
+  const absl::Status refused = Files().OpenOnHost("/proc/version").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+}
+
+TEST_F(TargetFilesTest, AnUnlinkedDirectoryHasNoLinkInItsPath) {
+  fs::create_directories(root_ / "a/b");
+  fs::create_directory_symlink("a", root_ / "link");
+  Write(root_ / "a/file", "x");
+  EXPECT_TRUE(Files().OpenUnlinkedDirectory("/a/b").ok());
+  EXPECT_TRUE(Files().OpenDirectory("/link/b").ok());
+  for (const char* path : {"/link", "/link/b", "/a/file"}) {
+    const absl::Status refused = Files().OpenUnlinkedDirectory(path).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  }
+  EXPECT_EQ(Files().OpenUnlinkedDirectory("/a/none").status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(TargetFilesTest, TheRootStaysReadableAfterTheProcessIsGone) {
   Write(root_ / "tmp/perf-1.map", "x");
   const TargetFiles files = Files();

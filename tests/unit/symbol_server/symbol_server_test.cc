@@ -21,7 +21,8 @@ class SymbolServerTest : public testing::Test {
  protected:
   std::unique_ptr<SymbolServer> Start() {
     SymbolServerOptions options;
-    options.servers = {ClosedPort()};
+    url_ = ClosedPort();
+    options.servers = {url_};
     options.cache_folder = folder_.path();
     auto server = SymbolServer::Start(options);
     EXPECT_TRUE(server.ok()) << server.status();
@@ -41,6 +42,7 @@ class SymbolServerTest : public testing::Test {
   }
 
   UniqueFd bound_;
+  SymbolServerUrl url_;
   TemporaryFolder folder_;
   Notices notices_;
 };
@@ -79,6 +81,38 @@ TEST_F(SymbolServerTest, AServerThatIsDownIsAFailureAndSaidOnce) {
   server->Finish(notices_);
   EXPECT_EQ(server->counters().unfinished, 0u);
   EXPECT_THAT(folder_.Names(), testing::IsEmpty()) << "no work folder stays, and a failure is no proof of absence";
+}
+
+// A container may map an image with the id of another one under a name that no server knows.
+TEST_F(SymbolServerTest, AFileThatIsMissingUnderOneNameIsAskedForUnderAnother) {
+  const SymbolFileKey right{SymbolFileKind::kPortablePdb, std::string(40, 'a'), 7, "system.linq.pdb", "SHA256:01"};
+  SymbolFileKey wrong_name = right, wrong_checksum = right;
+  wrong_name.file_name = "x.pdb";
+  wrong_checksum.checksum = "SHA256:02";
+  const auto server = Start();
+  {
+    auto cache = SymbolCache::Open(folder_.path(), {});
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    const std::vector<SymbolServerUrl> servers = {url_};
+    for (const SymbolFileKey& key : {wrong_name, wrong_checksum}) {
+      cache->NoteMissing(key, SymbolCache::NumberOf(servers));
+    }
+  }
+  EXPECT_EQ(server->Get(wrong_name).state, State::kNone);
+  EXPECT_EQ(server->Get(wrong_checksum).state, State::kNone);
+  EXPECT_EQ(server->Get(right).state, State::kWaiting);
+}
+
+TEST_F(SymbolServerTest, AFileThatCameUnderAnotherNameIsNotFetchedAgain) {
+  SymbolFileKey other = FixtureKey();
+  other.file_name = "libother.so";
+  const auto server = Start();
+  EXPECT_EQ(server->Get(other).state, State::kWaiting);
+  folder_.Write(CacheFileName(FixtureKey()), FixtureBytes("libstripped.so.dbg"));
+  EXPECT_EQ(server->Get(FixtureKey()).state, State::kHere);
+  server->Poll(notices_);
+  EXPECT_EQ(server->Get(other).state, State::kHere);
+  EXPECT_EQ(server->generation(), 1u);
 }
 
 TEST_F(SymbolServerTest, WhatHasNotComeAtTheEndIsCounted) {

@@ -1,5 +1,5 @@
 clrsampler_test(elf_symbols_source_test
-  SOURCES elf_symbols_source_test.cc demangle_test.cc kernel_symbols_test.cc
+  SOURCES elf_symbols_source_test.cc debug_file_test.cc demangle_test.cc kernel_symbols_test.cc
   DEPS clrsampler_symbols_elf)
 if(TARGET elf_symbols_source_test)
   add_dependencies(elf_symbols_source_test elf_fixtures)

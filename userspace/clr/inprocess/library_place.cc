@@ -1,10 +1,12 @@
 #include "clr/inprocess/library_place.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -63,10 +65,8 @@ absl::StatusOr<OpenedFile> OpenFolder(const TargetFiles& files, absl::string_vie
   for (const absl::string_view part : absl::StrSplit(folder, '/', absl::SkipEmpty())) {
     const std::string name(part);
     absl::StrAppend(&path, "/", name);
-    struct stat status {};
-    if (fstatat(opened.fd.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return ErrnoError(errno, path);
-    if (!S_ISDIR(status.st_mode) || name == "." || name == "..") return Refused(path, "is no folder, or a link to one");
-    ASSIGN_OR_RETURN(opened, files.OpenDirectory(path));
+    if (name == "." || name == "..") return Refused(path, "is no folder, or a link to one");
+    ASSIGN_OR_RETURN(opened, files.OpenUnlinkedDirectory(path));
     RETURN_IF_ERROR(CheckRights(opened, files, path));
   }
   return opened;
@@ -132,7 +132,10 @@ absl::Status LibraryPlace::MakeFolder(absl::string_view folder) {
   const std::string path = absl::StrCat(folder, "/", name);
   if (mkdirat(parent_.get(), name.c_str(), kFolderMode) != 0) return ErrnoError(errno, path);
   name_ = std::move(name);
-  folder_ = UniqueFd(openat(parent_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;  // the target may have mounted something over it meanwhile
+  folder_ = UniqueFd(static_cast<int>(syscall(SYS_openat2, parent_.get(), name_.c_str(), &how, sizeof how)));
   struct stat status {};
   if (!folder_.valid() || fstat(folder_.get(), &status) != 0) return ErrnoError(errno, path);
   if (status.st_uid != geteuid() || (status.st_mode & 07777) != kFolderMode) {

@@ -24,6 +24,8 @@ constexpr size_t kMaxNameBytes = 64 * 1024;
 // The end of a text is searched for, which would otherwise be a search through the whole file for each section.
 constexpr size_t kMaxSectionNameBytes = 1024, kMaxPathBytes = 4096;
 constexpr size_t kMaxDynamicEntries = 4096;
+// Linkers make tables with a few symbols a chain. One that lies in a hole of a file has no end.
+constexpr size_t kMaxGnuHashChain = 65'536;
 constexpr size_t kMaxBuildIdBytes = 64;  // SHA-1 has 20, lld's sha256 form 32
 
 template <typename T>
@@ -67,7 +69,7 @@ uint64_t CountByGnuHash(std::span<const std::byte> table) {
     highest = std::max(highest, LoadAt<uint32_t>(table, buckets + i * 4).value_or(0));
   }
   if (highest < *first) return *first;
-  for (size_t step = 0; step < ElfSymbolTable::kMaxSymbols; ++step, ++highest) {
+  for (size_t step = 0; step < kMaxGnuHashChain; ++step, ++highest) {
     const auto hash = LoadAt<uint32_t>(table, chains + uint64_t{highest - *first} * 4);
     if (!hash) return 0;
     if ((*hash & 1) != 0) return uint64_t{highest} + 1;
@@ -238,15 +240,6 @@ const ElfSection* ElfImage::FindSection(absl::string_view name) const {
   const auto found =
       std::find_if(sections_.begin(), sections_.end(), [name](const ElfSection& s) { return s.name == name; });
   return found == sections_.end() ? nullptr : &*found;
-}
-
-const ElfSection* ElfImage::FindSectionAt(VirtualAddress address) const {
-  for (const ElfSection& section : sections_) {
-    // Thread-local sections without bytes take no place. Their addresses are those of the section behind.
-    if ((section.flags & SHF_ALLOC) == 0 || (section.flags & SHF_TLS) != 0) continue;
-    if (section.contains(address)) return &section;
-  }
-  return nullptr;
 }
 
 std::optional<std::span<const std::byte>> ElfImage::SectionBytes(const ElfSection& section) const {

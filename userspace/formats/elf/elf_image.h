@@ -89,7 +89,6 @@ class ElfImage {
   bool IsExecutable(VirtualAddress address) const;
 
   const ElfSection* FindSection(absl::string_view name) const;
-  const ElfSection* FindSectionAt(VirtualAddress address) const;  // allocated ones only
   // nullopt: no bytes in this file (SHT_NOBITS, as in a debug file), or they are not all inside it.
   std::optional<std::span<const std::byte>> SectionBytes(const ElfSection& section) const;
   // File bytes from `address` to the end of its segment.

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <string>
+#include <tuple>
 
 #include "formats/elf/eh_frame.h"
 #include "formats/x64/instruction.h"
@@ -18,6 +21,8 @@ constexpr uint32_t kLabel = 1 << 16, kLocal = 1 << 15, kUnderscoreShift = 2, kWe
 // The number of bytes of a name that are looked at: enough for its underscores, and enough to tell aliases apart. A
 // hostile table can make millions of symbols share a name that has no end.
 constexpr size_t kRankedBytes = 16, kComparedBytes = 256;
+// Names of so many aliases are compared, which bounds their copies to 16 MB.
+constexpr size_t kMaxComparedAliases = 65'536;
 
 struct Candidate {
   uint32_t start;
@@ -45,7 +50,9 @@ class ElfSymbolsBuilder {
   }
 
   ElfSymbols Build() {
-    if (const auto table = names_.symtab()) Collect(*table, 0);
+    const std::optional<ElfSymbolTable> symtab = names_.symtab();
+    has_symtab_ = symtab.has_value();
+    if (symtab) Collect(*symtab, 0);
     if (const auto table = names_.dynsym()) Collect(*table, kDynamicBit);
     Sort(sized_);
     Sort(unsized_);
@@ -102,17 +109,39 @@ class ElfSymbolsBuilder {
   }
 
   // By start; at the same start the best one last, so that it lies on top of the stack in Flatten.
-  void Sort(std::vector<Candidate>& candidates) const {
-    std::sort(candidates.begin(), candidates.end(), [this](const Candidate& a, const Candidate& b) {
-      if (a.start != b.start) return a.start < b.start;
-      if (a.rank != b.rank) return a.rank > b.rank;
-      if (a.name == b.name) return a.bytes < b.bytes;
-      const absl::string_view name_a = ComparedName(a.name), name_b = ComparedName(b.name);
-      if (name_a.size() != name_b.size()) return name_a.size() > name_b.size();
-      if (name_a != name_b) return name_a > name_b;
-      if (a.bytes != b.bytes) return a.bytes < b.bytes;
-      return a.name < b.name;
+  void Sort(std::vector<Candidate>& candidates) {
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tie(a.start, b.rank, a.bytes, a.name) < std::tie(b.start, a.rank, b.bytes, b.name);
     });
+    for (auto first = candidates.begin(); first != candidates.end();) {
+      const auto end = std::find_if(first + 1, candidates.end(), [first](const Candidate& other) {
+        return other.start != first->start || other.rank != first->rank;
+      });
+      SortByName(std::span(first, end));
+      first = end;
+    }
+  }
+
+  // The names are copied before they are compared. The owner of the file may change them meanwhile, and std::sort
+  // leaves its range where comparisons contradict each other.
+  void SortByName(std::span<Candidate> aliases) {
+    if (aliases.size() < 2 || aliases.size() > kMaxComparedAliases) return;
+    alias_names_.clear();
+    aliases_.clear();
+    for (const Candidate& candidate : aliases) {
+      const size_t begin = alias_names_.size();
+      const absl::string_view name = ComparedName(candidate.name);
+      alias_names_.append(name.data(), name.size());
+      aliases_.push_back({candidate, begin, name.size()});
+    }
+    std::sort(aliases_.begin(), aliases_.end(), [this](const Alias& a, const Alias& b) {
+      if (a.name_bytes != b.name_bytes) return a.name_bytes > b.name_bytes;
+      const absl::string_view text = alias_names_;
+      const int order = text.substr(a.name_begin, a.name_bytes).compare(text.substr(b.name_begin, b.name_bytes));
+      if (order != 0) return order > 0;
+      return std::tie(a.candidate.bytes, a.candidate.name) < std::tie(b.candidate.bytes, b.candidate.name);
+    });
+    std::transform(aliases_.begin(), aliases_.end(), aliases.begin(), [](const Alias& one) { return one.candidate; });
   }
 
   void Emit(uint32_t start, uint32_t end, uint32_t name) {
@@ -184,7 +213,7 @@ class ElfSymbolsBuilder {
         }
       }
       // Without .symtab, functions that are not exported may lie in between.
-      if (!has_function && !names_.symtab()) end = EndWithoutTable(candidate.start, end, has_bounds);
+      if (!has_function && !has_symtab_) end = EndWithoutTable(candidate.start, end, has_bounds);
       if (end > candidate.start) {
         gaps.push_back({candidate.start, static_cast<uint32_t>(end - candidate.start), candidate.name});
       }
@@ -212,12 +241,14 @@ class ElfSymbolsBuilder {
   }
 
   // How far the instructions at `start` lead without a call, and without a gap but for padding.
-  uint64_t EndWithoutTable(uint32_t start, uint64_t end, bool has_bounds) const {
+  uint64_t EndWithoutTable(uint32_t start, uint64_t end, bool has_bounds) {
     if (code_.machine() != ElfMachine::kX64) return has_bounds ? end : start;
     const auto bytes = code_.BytesFrom({index_.base_.value + start});
     if (!bytes || end <= start) return start;
     const std::span<const std::byte> code =
-        bytes->first(std::min<uint64_t>({bytes->size(), end - start, kMaxFollowedBytes}));
+        bytes->first(std::min<uint64_t>({bytes->size(), end - start, kMaxFollowedBytes, followed_bytes_left_}));
+    if (code.empty()) return start;
+    followed_bytes_left_ -= code.size();
     std::vector<uint8_t> lengths(code.size());  // of instructions that were reached
     std::vector<size_t> left{0};
     const auto lead_to = [&](uint64_t at) {
@@ -263,12 +294,23 @@ class ElfSymbolsBuilder {
 
   // No function of hand-written assembly is longer: musl's have 333 bytes at most.
   static constexpr uint64_t kMaxFollowedBytes = 64 << 10;
+  // A hostile table can ask for these millions of times. So many bytes are followed for all symbols of an image.
+  static constexpr uint64_t kMaxFollowedBytesOfImage = 16 << 20;
+
+  struct Alias {
+    Candidate candidate;
+    size_t name_begin, name_bytes;  // in alias_names_
+  };
 
   const ElfImage& names_;
   const ElfImage& code_;
   std::vector<ElfSection> code_sections_;
   std::vector<Candidate> sized_;
   std::vector<Candidate> unsized_;
+  bool has_symtab_ = false;
+  uint64_t followed_bytes_left_ = kMaxFollowedBytesOfImage;
+  std::string alias_names_;
+  std::vector<Alias> aliases_;
   ElfSymbols index_;
 };
 

@@ -5,12 +5,13 @@
 //    truth.
 //  - Where several start there (aliases), the first by these rules. A function comes before a plain label, and global
 //    or weak before local. Then fewer leading underscores count ("malloc", not "__libc_malloc"), global before weak,
-//    the shorter name, and the lower bytes (of the first 256).
+//    the shorter name, and the lower bytes (of the first 256). Names of more than 65,536 aliases are not compared.
 //  - A symbol without size (hand-written assembly) counts only where no sized symbol does. It ends at the next symbol,
 //    with its function in .eh_frame_hdr, at the next function start there, or at the end of its section, whichever
 //    comes first. Without .symtab other functions may lie behind it that are not exported. Then it goes only as far as
 //    its instructions lead without a call (x86-64), or has no name if nothing but the end of the section ends it
-//    (arm64). So musl's memset does not lend its name to __syscall_cp_asm, where threads wait.
+//    (arm64). No more than 16 MiB of an image are followed. So musl's memset does not lend its name to
+//    __syscall_cp_asm, where threads wait.
 // An address that no symbol covers has no name, never a neighbour's.
 //
 // Counted are defined STT_FUNC and STT_GNU_IFUNC symbols, and untyped labels in executable sections unless they are

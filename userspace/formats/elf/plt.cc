@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kMaxRowsRead = 2'000'000;
 // So many of them are kept: 4 MB.
 constexpr size_t kMaxRowsKept = 1 << 18;
+// Linkers make four sections of stubs at most.
+constexpr size_t kMaxStubSections = 64;
 
 // "jmp *slot(%rip)" is ff 25 and a displacement from the next instruction. It may follow endbr64 or a bnd prefix.
 std::optional<VirtualAddress> SlotOfX64(std::span<const std::byte> stub, VirtualAddress start) {
@@ -46,6 +48,19 @@ bool IsOfSlot(uint32_t type, ElfMachine machine) {
 
 }  // namespace
 
+std::vector<ElfSection> PltStubs::SectionsOf(const ElfImage& image) {
+  constexpr uint64_t kCode = SHF_ALLOC | SHF_EXECINSTR;
+  std::vector<ElfSection> sections;
+  for (const ElfSection& section : image.sections()) {
+    if ((section.flags & kCode) != kCode || sections.size() >= kMaxStubSections) continue;
+    if (absl::StartsWith(section.name, ".plt") || section.name == ".iplt") sections.push_back(section);
+  }
+  std::stable_sort(sections.begin(), sections.end(),
+                   [](const ElfSection& a, const ElfSection& b) { return a.address < b.address; });
+  sections.shrink_to_fit();
+  return sections;
+}
+
 std::vector<PltStubs::Slot> PltStubs::SlotsOf(const ElfImage& image) {
   std::vector<Slot> slots;
   size_t budget = kMaxRowsRead;
@@ -66,19 +81,21 @@ std::vector<PltStubs::Slot> PltStubs::SlotsOf(const ElfImage& image) {
 }
 
 absl::string_view PltStubs::SymbolOf(const ElfImage& image, VirtualAddress slot) {
-  if (!slots_) slots_ = SlotsOf(image);
-  const auto found = std::lower_bound(slots_->begin(), slots_->end(), slot.value,
+  if (!calls_) calls_ = Calls{SlotsOf(image), image.dynsym()};
+  const auto& [slots, symbols] = *calls_;
+  const auto found = std::lower_bound(slots.begin(), slots.end(), slot.value,
                                       [](const Slot& one, uint64_t address) { return one.address < address; });
-  const std::optional<ElfSymbolTable> symbols = image.dynsym();
-  if (found == slots_->end() || found->address != slot.value || !symbols) return {};
+  if (found == slots.end() || found->address != slot.value || !symbols) return {};
   if (found->symbol == 0 || found->symbol >= symbols->size()) return {};
   return symbols->Name(symbols->At(found->symbol).name);
 }
 
 std::optional<PltStub> PltStubs::Find(const ElfImage& image, VirtualAddress address) {
-  const ElfSection* section = image.FindSectionAt(address);
-  if (section == nullptr || (section->flags & SHF_EXECINSTR) == 0) return std::nullopt;
-  if (!absl::StartsWith(section->name, ".plt") && section->name != ".iplt") return std::nullopt;
+  if (!sections_) sections_ = SectionsOf(image);
+  const auto above = std::upper_bound(sections_->begin(), sections_->end(), address,
+                                      [](VirtualAddress at, const ElfSection& one) { return at < one.address; });
+  if (above == sections_->begin() || !(above - 1)->contains(address)) return std::nullopt;
+  const ElfSection* const section = &*(above - 1);
   PltStub stub;
   stub.section = section->name;
   const bool is_x64 = image.machine() == ElfMachine::kX64;

@@ -22,21 +22,32 @@ struct PltStub {
 class PltStubs {
  public:
   // nullopt: the address is in no such section. Decodes the stub to find its GOT slot and then the relocation of that
-  // slot, so it does not depend on the order in which a linker writes them. The first call that needs the relocations
-  // reads all of them; `image` is the same each time.
+  // slot, so it does not depend on the order in which a linker writes them. The first call looks for the sections, and
+  // the first one that needs the relocations reads all of them. So later calls do not depend on the number of sections
+  // and symbols. `image` is the same each time.
   std::optional<PltStub> Find(const ElfImage& image, VirtualAddress address);
 
-  size_t memory_bytes() const { return slots_ ? slots_->capacity() * sizeof(Slot) : 0; }
+  size_t memory_bytes() const {
+    return (sections_ ? sections_->capacity() * sizeof(ElfSection) : 0) +
+           (calls_ ? calls_->slots.capacity() * sizeof(Slot) : 0);
+  }
 
  private:
   struct Slot {
     uint64_t address = 0;
     uint32_t symbol = 0;  // number in .dynsym
   };
+  struct Calls {
+    std::vector<Slot> slots;                // by address
+    std::optional<ElfSymbolTable> symbols;  // .dynsym
+  };
+  static std::vector<ElfSection> SectionsOf(const ElfImage& image);
   static std::vector<Slot> SlotsOf(const ElfImage& image);
   absl::string_view SymbolOf(const ElfImage& image, VirtualAddress slot);
 
-  std::optional<std::vector<Slot>> slots_;  // by address; nullopt: not read yet
+  // nullopt: not read yet.
+  std::optional<std::vector<ElfSection>> sections_;  // of stubs, by address
+  std::optional<Calls> calls_;
 };
 
 }  // namespace clrsampler

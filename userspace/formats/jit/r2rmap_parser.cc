@@ -16,6 +16,8 @@ constexpr uint32_t kVersionToken = 0xFFFFFFFE;
 constexpr uint32_t kOsToken = 0xFFFFFFFD;
 constexpr uint32_t kArchitectureToken = 0xFFFFFFFC;
 constexpr uint32_t kAbiToken = 0xFFFFFFFB;
+// The name, two numbers, two spaces and the end. A file that is a hole of gigabytes is not searched for its first end.
+constexpr size_t kMaxLineBytes = kMaxR2rMapNameBytes + 20;
 
 int Digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -76,8 +78,10 @@ class Lines {
 
   absl::StatusOr<Line> Next() {
     ++number_;
-    const size_t end = rest_.find('\n');
-    if (end == absl::string_view::npos) return Bad("has no end: the file was cut");
+    const size_t end = rest_.substr(0, kMaxLineBytes).find('\n');
+    if (end == absl::string_view::npos) {
+      return Bad(rest_.size() >= kMaxLineBytes ? "is too long" : "has no end: the file was cut");
+    }
     absl::string_view text = rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
     if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
@@ -137,7 +141,12 @@ std::string WordOrNumber(std::initializer_list<absl::string_view> words, uint32_
 
 }  // namespace
 
-absl::StatusOr<R2rMap> ParseR2rMap(absl::string_view text) {
+absl::StatusOr<R2rMapHeader> ParseR2rMapHeader(absl::string_view text) {
+  Lines lines(text);
+  return TakeHeader(lines);
+}
+
+absl::StatusOr<R2rMap> ParseR2rMap(absl::string_view text, size_t max_rows) {
   Lines lines(text);
   R2rMap map;
   ASSIGN_OR_RETURN(R2rMapHeader header, TakeHeader(lines));
@@ -146,6 +155,10 @@ absl::StatusOr<R2rMap> ParseR2rMap(absl::string_view text) {
     ASSIGN_OR_RETURN(const Line line, lines.Next());
     if (line.rva >= kAbiToken) return lines.Bad("is a header line among the rows");
     if (line.length > UINT32_MAX - line.rva) return lines.Bad("ends outside of any image");
+    if (map.rows.size() >= max_rows) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("r2rmap line ", lines.number(), " is behind ", max_rows, " rows"));
+    }
     map.rows.push_back({line.rva, line.length, line.text});
   }
   return map;

@@ -10,6 +10,7 @@
 #define CLRSAMPLER_FORMATS_JIT_R2RMAP_PARSER_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,10 +46,15 @@ struct R2rMap {
 
 constexpr uint32_t kR2rMapVersion = 1;
 constexpr size_t kMaxR2rMapNameBytes = 1 << 20;
+// The composite framework has 200,245 rows (.NET 10.0.12). A row in memory has four times the bytes of the shortest row
+// in a file.
+constexpr size_t kMaxR2rMapRows = 4'000'000;
 
-// The rows borrow `text`, which must outlive them. Errors name the line: kUnimplemented for another version, kDataLoss
-// for everything else.
-absl::StatusOr<R2rMap> ParseR2rMap(absl::string_view text);
+// The rows borrow `text`, which must outlive them. Errors name the line: kUnimplemented for another version,
+// kResourceExhausted for the row behind `max_rows`, kDataLoss for everything else.
+absl::StatusOr<R2rMap> ParseR2rMap(absl::string_view text, size_t max_rows = kMaxR2rMapRows);
+// The header alone, with the same errors: it may tell that the map is of no use, and rows take time and memory.
+absl::StatusOr<R2rMapHeader> ParseR2rMapHeader(absl::string_view text);
 
 // Words for people: "Linux", "X64"; a number for a value without a word.
 std::string R2rMapOsText(R2rMapOs os);

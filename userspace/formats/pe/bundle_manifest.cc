@@ -18,6 +18,9 @@ constexpr std::array<uint8_t, 32> kMarkerPlusOne = {0x8c, 0x12, 0x02, 0xb9, 0x6a
                                                     0x02, 0x14, 0xd7, 0xa0, 0x32, 0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae,
                                                     0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae};
 
+// The marker lies in the host's data. Hosts with the runtime in them have it at 12 MB (.NET 8 to 11), and files of the
+// bundle follow. A file may have gigabytes that are a hole, and each page of it that is read takes memory.
+constexpr size_t kMaxSearchedBytes = 64 << 20;
 constexpr uint32_t kMaxEntries = 65536;  // a self-contained .NET 10 application has some 180
 constexpr uint32_t kMaxEntryPathBytes = 4096;
 // Fixed part of an entry in the smallest version: offset, size, type, and a path of one length byte.
@@ -28,7 +31,7 @@ std::optional<uint64_t> FindMarker(std::span<const std::byte> host) {
   std::array<uint8_t, 32> marker = kMarkerPlusOne;
   marker[0] -= 1;
   // memchr on a byte that is rare in code, then compare: about 10 GB/s.
-  const absl::string_view text = AsText(host);
+  const absl::string_view text = AsText(host).substr(0, kMaxSearchedBytes);
   const absl::string_view needle(reinterpret_cast<const char*>(marker.data()), marker.size());
   const void* found = memmem(text.data(), text.size(), needle.data(), needle.size());
   if (found == nullptr) return std::nullopt;

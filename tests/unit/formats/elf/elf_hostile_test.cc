@@ -1,9 +1,15 @@
 // Damaged and lying images: nothing may crash, hang or eat memory, and what is found stays inside the bounds it claims.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <ctime>
 #include <random>
 
+#include "absl/strings/str_format.h"
 #include "formats/byte_reader.h"
 #include "formats/elf/eh_frame.h"
 #include "formats/elf/elf_symbols.h"
@@ -170,6 +176,63 @@ TEST(ElfHostileTest, ManyAliasesWithOneHugeNameAreIndexedInLinearTime) {
   const ElfSymbols index = ElfSymbols::Build(*image, *image);
   ASSERT_EQ(index.size(), 1u);
   EXPECT_EQ(index.At(0).name, "") << "longer than any name may be";
+}
+
+// The file is mapped, and its owner may write to it at any time.
+TEST(ElfHostileTest, NamesThatChangeWhileTheyAreSortedDoNoHarm) {
+  ElfBuilder builder;
+  constexpr size_t kAliases = 60'000;
+  for (size_t i = 0; i < kAliases; ++i) builder.Symbol(absl::StrFormat("f%06d", i * 7919 % kAliases), 0x2000, 0x10);
+  const std::string bytes = builder.Build();
+  void* const memory = mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::memcpy(memory, bytes.data(), bytes.size());
+  const auto image = ElfImage::Parse({static_cast<const std::byte*>(memory), bytes.size()});
+  ASSERT_TRUE(image.ok() && image->symtab());
+  const std::span<const std::byte> strings = image->symtab()->strings;
+  const pid_t owner = fork();
+  if (owner == 0) {
+    char* const texts = static_cast<char*>(memory) + (strings.data() - image->bytes().data());
+    std::minstd_rand random(1);
+    while (getppid() != 1) {
+      for (int i = 0; i < 1000; ++i) texts[random() % strings.size()] = static_cast<char>('0' + random() % 10);
+    }
+    _exit(0);
+  }
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(ElfSymbols::Build(*image, *image).size(), 1u);
+  kill(owner, SIGKILL);
+  waitpid(owner, nullptr, 0);
+  munmap(memory, bytes.size());
+}
+
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// Whether there is a table of all symbols is asked for each symbol without size, and takes a look at each section.
+TEST(ElfHostileTest, SymbolsWithoutSizeTakeTheSameTimeWhateverTheNumberOfSections) {
+  static constexpr size_t kSymbols = 60'000;
+  const auto seconds = [](size_t sections) {
+    LinkedImage image(EM_X86_64);
+    image.Add({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x1000,
+               .bytes = std::string(kSymbols, '\xc3')});
+    std::vector<LinkedImage::Symbol> symbols;
+    for (uint64_t i = 0; i < kSymbols; ++i) symbols.push_back({"f", 0x1000 + i, 0});
+    image.AddSymbols(".dynsym", ".dynstr", symbols);
+    for (size_t i = 0; i < sections; ++i) image.Add({.name = "x", .flags = 0});
+    const std::string bytes = image.Build();
+    const auto parsed = ElfImage::Parse(AsBytes(bytes));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    const double begin = CpuSeconds();
+    EXPECT_EQ(ElfSymbols::Build(*parsed, *parsed).size(), kSymbols);
+    return CpuSeconds() - begin;
+  };
+  const double few = std::min({seconds(0), seconds(0), seconds(0)});
+  EXPECT_LT(seconds(8'000), 4 * few + 0.1) << "a look at each section for each symbol takes seconds";
 }
 
 // Each section of notes is read, and a hundred thousand may show the same bytes: all of them together have one bound.

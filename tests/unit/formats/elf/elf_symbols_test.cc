@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "formats/byte_reader.h"
 #include "os/file_io.h"
 #include "test_paths.h"
@@ -192,6 +193,23 @@ TEST(ElfSymbolsTest, WithoutATableOfAllFunctionsASizelessOneEndsWithItsInstructi
   for (uint64_t at = 0x100d; at < 0x1010; ++at) EXPECT_EQ(stripped.At(at), "") << at;
   EXPECT_EQ(build(EM_X86_64, ".symtab").At(0x100f), "memset") << "nothing is left out of that table";
   EXPECT_EQ(build(EM_AARCH64, ".dynsym").At(0x1000), "") << "nothing but the section ends it";
+}
+
+// A hostile table has millions of symbols without size, each in front of code without end.
+TEST(ElfSymbolsTest, InstructionsOfAnImageAreFollowedUpToANumber) {
+  constexpr uint64_t kStep = 64 << 10, kCount = 300;
+  LinkedImage image(EM_X86_64);
+  image.Add({.name = ".text",
+             .flags = SHF_ALLOC | SHF_EXECINSTR,
+             .address = 0x1000,
+             .bytes = std::string(kCount * kStep, '\x90')});
+  std::vector<LinkedImage::Symbol> symbols;
+  for (uint64_t i = 0; i < kCount; ++i) symbols.push_back({absl::StrCat("f", i), 0x1000 + i * kStep, 0});
+  image.AddSymbols(".dynsym", ".dynstr", symbols);
+  const Names names(image.Build());
+  EXPECT_EQ(names.At(0x1000 + kStep - 1), "f0");
+  EXPECT_EQ(names.At(0x1000 + 256 * kStep - 1), "f255");
+  EXPECT_EQ(names.At(0x1000 + 256 * kStep), "") << "16 MiB were followed";
 }
 
 TEST(ElfSymbolsTest, EveryKindOfProgramNamesItsFunctions) {

@@ -73,6 +73,20 @@ TEST(R2rMapParserTest, AnotherVersionIsNotGuessedAt) {
   EXPECT_EQ(map.status().code(), absl::StatusCode::kUnimplemented);
 }
 
+TEST(R2rMapParserTest, MoreRowsThanAreWantedAreAnError) {
+  const std::string two = absl::StrCat(kHeader, "00011470 05 A::B()\n00011480 05 A::C()\n");
+  EXPECT_TRUE(ParseR2rMap(two, 2).ok());
+  const absl::Status refused = ParseR2rMap(two, 1).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), HasSubstr("line 7"));
+}
+
+TEST(R2rMapParserTest, TheHeaderIsReadWithoutTheRows) {
+  const absl::StatusOr<R2rMapHeader> header = ParseR2rMapHeader(absl::StrCat(kHeader, "no row"));
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(R2rMapSignatureText(*header), R2rMapSignatureText(ParseR2rMap(kHeader)->header));
+}
+
 // A damaged row could give its neighbour's address to a method, so the whole file is refused.
 TEST(R2rMapParserTest, AnyDamagedRowIsAnError) {
   for (const absl::string_view row :

@@ -100,6 +100,14 @@ TEST(BundleManifestTest, OtherFilesAreNoBundles) {
   EXPECT_EQ(BundleManifest::Find(AsBytes(host)).status().code(), absl::StatusCode::kNotFound);
 }
 
+// A file may have gigabytes that are a hole.
+TEST(BundleManifestTest, TheMarkerIsLookedForInTheFirst64MiB) {
+  const std::string host = Host(6, {});
+  const std::string far(64 << 20, '\0');
+  EXPECT_TRUE(BundleManifest::Find(AsBytes(host + far)).ok());
+  EXPECT_EQ(BundleManifest::Find(AsBytes(far + host)).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST(BundleManifestTest, DamagedManifestsAreRefused) {
   const std::string host = Host(6, {{"A.dll", std::string(100, 'a')}, {"B.dll", std::string(10, 'b')}});
   const auto whole = BundleManifest::Find(AsBytes(host));
