@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "profile/window.h"
-
 namespace clrsampler {
 
 void WindowClock::Begin(MonotonicTime now, uint64_t now_unix_ns) {
