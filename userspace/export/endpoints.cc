@@ -347,7 +347,9 @@ void Endpoints::LiveProfile(const HttpRequest& request, const RequestTarget& tar
   if (!status.ok()) return reply(ErrorAnswer(status));
   if (std::optional<HttpAnswer> refusal = workers_.Admit(request.client)) return reply(*std::move(refusal));
   status = live_.Begin(
-      selection, view, now_unix_ns, [this, reply, client = request.client](const absl::StatusOr<ProfileModel>& model) {
+      selection, view, now_unix_ns,
+      [this, client = request.client](absl::FunctionRef<void()> work) { workers_.Charge(client, work); },
+      [this, reply, client = request.client](const absl::StatusOr<ProfileModel>& model) {
         reply(workers_.RunHere(client, [&] {
           absl::StatusOr<HttpAnswer> answer = model.ok() ? ProfileAnswer(*model, {.format = "pprof"}) : model.status();
           return answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status());

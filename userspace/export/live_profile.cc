@@ -18,8 +18,9 @@ uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
-LiveProfiles::LiveProfiles(RecentWindows& windows, std::function<void(uint64_t)> want_cut)
-    : windows_(windows), want_cut_(std::move(want_cut)) {
+LiveProfiles::LiveProfiles(RecentWindows& windows, std::function<void(uint64_t)> want_cut,
+                           const SampleSums::Limits& limits)
+    : windows_(windows), want_cut_(std::move(want_cut)), limits_(limits) {
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { Run(); });
 }
@@ -33,7 +34,8 @@ LiveProfiles::~LiveProfiles() {
   thread_.join();
 }
 
-absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView view, uint64_t now_unix_ns, Done done) {
+absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView view, uint64_t now_unix_ns, Pay pay,
+                                 Done done) {
   const uint64_t length = selection.to_unix_ns - std::min(now_unix_ns, selection.to_unix_ns);
   // Events without times count where their window begins, so that moment has to be covered.
   HistorySelection covered = selection;
@@ -45,9 +47,10 @@ absl::Status LiveProfiles::Begin(const HistorySelection& selection, ProfileView 
                       "ask again when one of them has ended");
     }
     ++waiting_;
-    begun_.push_back(
-        {std::make_unique<WindowProfile>(covered, view, false), selection.from_unix_ns, selection.to_unix_ns,
-         std::chrono::steady_clock::now() + std::chrono::nanoseconds(length) + kPatience, std::move(done)});
+    begun_.push_back({std::make_unique<WindowProfile>(covered, view, false, limits_), selection.from_unix_ns,
+                      selection.to_unix_ns,
+                      std::chrono::steady_clock::now() + std::chrono::nanoseconds(length) + kPatience, std::move(pay),
+                      std::move(done)});
   }
   if (want_cut_ && view != ProfileView::kCpu) want_cut_(selection.from_unix_ns);
   if (want_cut_) want_cut_(selection.to_unix_ns);
@@ -68,19 +71,26 @@ void LiveProfiles::Take(Waiting& waiting, const std::vector<SharedWindow>& windo
       waiting.from_unix_ns += static_cast<uint64_t>(window->clock_jump_ns);
     }
     waiting.seen = window->number;
-    waiting.profile->Add(*window);
+    waiting.failure = waiting.profile->Add(*window);
     // A window that was cut for this ends there, give or take the slew of its clock towards the wall clock.
-    waiting.complete = window->end_unix_ns + Window::kMaxSlewNs >= waiting.to_unix_ns;
+    waiting.complete = !waiting.failure.ok() || window->end_unix_ns + Window::kMaxSlewNs >= waiting.to_unix_ns;
   }
+}
+
+absl::StatusOr<ProfileModel> LiveProfiles::Build(Waiting& waiting) {
+  RETURN_IF_ERROR(waiting.failure);
+  absl::StatusOr<ProfileModel> model = absl::UnknownError("");
+  waiting.pay([&] { model = std::move(*waiting.profile).Build(); });
+  return model;
 }
 
 void LiveProfiles::Run() {
   std::list<Waiting> active;
   uint64_t newest = 0;
   while (true) {
+    const bool closed = windows_.closed();  // before looking: the last window may come after the look
     const std::vector<SharedWindow> windows = windows_.After(newest, kLiveLookUp);
     if (!windows.empty()) newest = windows.back()->number;
-    const bool closed = windows_.closed();
     std::list<Waiting> begun;
     bool stopping = false;
     {
@@ -95,18 +105,18 @@ void LiveProfiles::Run() {
       const auto jump = std::find_if(known.rbegin(), known.rend(),
                                      [](const SharedWindow& window) { return window->clock_jump_ns != 0; });
       if (jump != known.rend()) known.erase(known.begin(), jump.base() - 1);
-      Take(waiting, known);
+      waiting.pay([&] { Take(waiting, known); });
     }
     active.splice(active.end(), begun);
     for (auto it = active.begin(); it != active.end();) {
-      Take(*it, windows);
+      if (!windows.empty()) it->pay([&] { Take(*it, windows); });
       if (!it->complete && !closed && !stopping && std::chrono::steady_clock::now() < it->give_up) {
         ++it;
         continue;
       }
       absl::StatusOr<ProfileModel> result = absl::UnavailableError("clrsampler is ending");
       if (it->complete) {
-        result = std::move(*it->profile).Build();
+        result = Build(*it);
       } else if (!closed && !stopping) {
         result = WithHint(absl::DeadlineExceededError("no window of that time came"),
                           "sampling stands still, or the clock was set: look at /api/health");

@@ -82,6 +82,8 @@ class PrometheusMetrics : public Metrics {
 
   void Observe(const Window& window) override {
     const std::vector<ProcessAmounts> amounts = AmountsOf(window);
+    // The wall clock may be set, so that series would stay for hours.
+    observed_ns_ += std::max<uint64_t>(1, window.end_unix_ns - std::min(window.begin_unix_ns, window.end_unix_ns));
     AddProcesses(window, amounts);
     AddContainers(window);
     AddHost(window);
@@ -314,7 +316,7 @@ class PrometheusMetrics : public Metrics {
       dotnet += !process.runtime.empty();
       candidates.push_back(std::move(candidate));
     }
-    const SeriesSlots::Decision decision = processes_.Next(candidates, window.end_unix_ns);
+    const SeriesSlots::Decision decision = processes_.Next(candidates, observed_ns_);
     // Its series have to go before others of the same name come.
     for (const size_t slot : decision.freed) process_series_[slot].reset();
     for (const SeriesSlots::Taken& taken : decision.taken) {
@@ -346,7 +348,7 @@ class PrometheusMetrics : public Metrics {
       candidate.eager = true;
       candidates.push_back(std::move(candidate));
     }
-    const SeriesSlots::Decision decision = containers_.Next(candidates, window.end_unix_ns);
+    const SeriesSlots::Decision decision = containers_.Next(candidates, observed_ns_);
     for (const size_t slot : decision.freed) container_series_[slot].reset();
     for (const SeriesSlots::Taken& taken : decision.taken) {
       container_series_[taken.slot] = std::make_unique<ContainerSeries>(families_, taken.label);
@@ -435,6 +437,7 @@ class PrometheusMetrics : public Metrics {
   }
 
   Families families_;
+  uint64_t observed_ns_ = 0;  // the lengths of all windows
   SeriesSlots processes_, containers_;
   std::vector<std::unique_ptr<ProcessSeries>> process_series_;
   std::vector<std::unique_ptr<ContainerSeries>> container_series_;

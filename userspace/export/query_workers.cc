@@ -48,11 +48,16 @@ std::optional<HttpAnswer> QueryWorkers::Admit(const std::string& client) {
 }
 
 HttpAnswer QueryWorkers::RunHere(const std::string& client, const Job& job) {
+  HttpAnswer answer;
+  Charge(client, [&] { answer = job(); });
+  return answer;
+}
+
+void QueryWorkers::Charge(const std::string& client, absl::FunctionRef<void()> work) {
   const uint64_t before_ns = NowNs(CLOCK_THREAD_CPUTIME_ID);
-  HttpAnswer answer = job();
+  work();
   const std::lock_guard lock(mutex_);
   budget_.Spend(client, NowNs(CLOCK_THREAD_CPUTIME_ID) - before_ns, Now());
-  return answer;
 }
 
 void QueryWorkers::Run() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/functional/function_ref.h"
 #include "export/http_message.h"
 #include "export/query_budget.h"
 
@@ -31,6 +32,8 @@ class QueryWorkers {
   // The same on the caller's thread, for what is not asked for at the moment when it can be answered. Refusals are
   // Admit's: the work at hand is only paid for.
   HttpAnswer RunHere(const std::string& client, const Job& job);
+  // Does a part of such work on the caller's thread, and has the client pay for it.
+  void Charge(const std::string& client, absl::FunctionRef<void()> work);
   // Whether the client may ask now; the answer that refuses it.
   std::optional<HttpAnswer> Admit(const std::string& client);
 

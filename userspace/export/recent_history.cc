@@ -207,7 +207,7 @@ class RecentHistory : public History {
 
   absl::StatusOr<ProfileModel> Profile(const HistorySelection& selection, ProfileView view) override {
     WindowProfile profile(selection, view, true);
-    for (const SharedWindow& window : windows_.All()) profile.Add(*window);
+    for (const SharedWindow& window : windows_.All()) RETURN_IF_ERROR(profile.Add(*window));
     return std::move(profile).Build();
   }
 
@@ -254,7 +254,7 @@ class RecentHistory : public History {
     for (const SharedWindow& window : windows) {
       for (const ProfileView view : {ProfileView::kCpu, ProfileView::kOffCpu}) {
         WindowProfile profile(selection, view, false);
-        profile.Add(*window);
+        RETURN_IF_ERROR(profile.Add(*window));
         ASSIGN_OR_RETURN(const ProfileModel model, std::move(profile).Build());
         AddLaneTimes(*window, model, question.method, builder, times);
       }

@@ -10,9 +10,6 @@ namespace {
 constexpr double kNewest = 0.3;
 constexpr double kMuchMore = 2;  // times as active as the one that has to go
 
-// The wall clock may have been set back.
-uint64_t Since(uint64_t then_ns, uint64_t now_ns) { return now_ns - std::min(then_ns, now_ns); }
-
 }  // namespace
 
 SeriesSlots::SeriesSlots(size_t most, uint64_t grace_ns, uint64_t quiet_ns,
@@ -48,11 +45,11 @@ void SeriesSlots::Forget(uint64_t now_ns, Decision& decision) {
     Known& known = it->second;
     const bool seen = known.last_ns == now_ns;
     if (known.slot && !seen && !known.ended_ns) {
-      const bool gone = still_there_ ? !still_there_(known.pid) : Since(known.last_ns, now_ns) >= quiet_ns_;
+      const bool gone = still_there_ ? !still_there_(known.pid) : now_ns - known.last_ns >= quiet_ns_;
       if (gone) known.ended_ns = now_ns;
     }
-    if (known.slot && known.ended_ns && Since(*known.ended_ns, now_ns) >= grace_ns_) Free(it, decision);
-    const bool forgotten = !known.slot && (known.ended_ns ? !seen : Since(known.last_ns, now_ns) >= quiet_ns_);
+    if (known.slot && known.ended_ns && now_ns - *known.ended_ns >= grace_ns_) Free(it, decision);
+    const bool forgotten = !known.slot && (known.ended_ns ? !seen : now_ns - known.last_ns >= quiet_ns_);
     it = forgotten ? known_.erase(it) : std::next(it);
   }
 }

@@ -48,7 +48,7 @@ class SeriesSlots {
     std::vector<Taken> taken;
     std::vector<std::optional<size_t>> slot_of;  // of each candidate; nullopt: none of its own
   };
-  // A window ended at `now_ns` with these in it.
+  // A window ended at `now_ns` with these in it. Each one ends later than the one before, by a clock that nobody sets.
   Decision Next(const std::vector<SeriesCandidate>& candidates, uint64_t now_ns);
 
  private:

@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "profile/model_copier.h"
 #include "profile/window_owners.h"
 #include "profile/window_part.h"
+#include "status/status.h"
 
 namespace clrsampler {
 namespace {
@@ -60,8 +60,9 @@ std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& mode
   return selected;
 }
 
-WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times)
-    : selection_(selection), view_(view), keep_times_(keep_times) {
+WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times,
+                             const SampleSums::Limits& limits)
+    : selection_(selection), view_(view), keep_times_(keep_times), sums_(builder_, limits) {
   ProfileMeta& meta = builder_.meta();
   meta.view = view;
   meta.unit = WindowUnitOf(view);
@@ -71,35 +72,58 @@ WindowProfile::WindowProfile(const HistorySelection& selection, ProfileView view
   if (selection.pid) meta.pids = {*selection.pid};
 }
 
-void WindowProfile::Add(const Window& window) {
-  if (window.begin_unix_ns >= selection_.to_unix_ns || window.end_unix_ns <= selection_.from_unix_ns) return;
-  const ProfileModel& model = ModelOf(window, WindowPartOf(view_));
+bool WindowProfile::Record(const Window& window) {
+  const uint64_t from = selection_.from_unix_ns, to = selection_.to_unix_ns;
+  const bool whole = WindowPartOf(view_) != WindowPart::kCpu;
+  const bool begun_before = whole ? window.begin_unix_ns < from : window.end_unix_ns <= from;
+  if (begun_before || window.begin_unix_ns >= to) return false;
+  const TimeStretch stretch = {std::max(window.begin_unix_ns, from) - from,
+                               (whole ? window.end_unix_ns : std::min(window.end_unix_ns, to)) - from};
+  ProfileMeta& meta = builder_.meta();
+  meta.duration_ns = std::max(meta.duration_ns, stretch.end_ns);
+  recorded_.push_back(stretch);
+  return true;
+}
+
+absl::Status WindowProfile::Add(const Window& window) {
+  if (!Record(window)) return absl::OkStatus();
+  const WindowPart part = WindowPartOf(view_);
+  const ProfileModel& model = ModelOf(window, part);
   ProfileMeta& meta = builder_.meta();
   if (meta.host.empty()) meta.host = model.meta.host;
   if (meta.creator.empty()) meta.creator = model.meta.creator;
-  recorded_.push_back({std::max(window.begin_unix_ns, selection_.from_unix_ns) - selection_.from_unix_ns,
-                       std::min(window.end_unix_ns, selection_.to_unix_ns) - selection_.from_unix_ns});
   const std::vector<bool> threads = SelectedThreads(window, model, selection_);
   ModelCopier copier(model, builder_);
   for (size_t row = 0; row < model.samples.size(); ++row) {
     ModelSample sample = model.samples.at(row);
-    sample.link = 0;  // equal stacks are added up
     if (!threads[sample.thread]) continue;
     if (view_ == ProfileView::kPause && sample.state != SampleState::kPaused) continue;
-    // An event without a time is somewhere in the window. It counts where the window begins.
     const uint64_t time = window.begin_unix_ns + (sample.time_ns == kNoTime ? 0 : sample.time_ns);
-    if (time < selection_.from_unix_ns || time >= selection_.to_unix_ns) continue;
-    sample.thread = copier.Thread(sample.thread);
-    sample.stack = copier.Stack(sample.stack);
-    if (keep_times_) {
-      if (sample.time_ns != kNoTime) sample.time_ns = time - selection_.from_unix_ns;
-      builder_.Add(sample);
-    } else {
-      uint64_t& weight = weights_[Row(sample.thread, sample.stack, sample.state)];
-      weight += std::min(sample.weight, kMaxTotalWeight - std::min(weight, kMaxTotalWeight));
-    }
+    if (part == WindowPart::kCpu && (time < selection_.from_unix_ns || time >= selection_.to_unix_ns)) continue;
+    if (sample.time_ns != kNoTime) sample.time_ns = time - selection_.from_unix_ns;
+    RETURN_IF_ERROR(AddSample(model, sample, copier));
   }
   copier.Sources();
+  return absl::OkStatus();
+}
+
+absl::Status WindowProfile::AddSample(const ProfileModel& model, ModelSample sample, ModelCopier& copier) {
+  if (!keep_times_) RETURN_IF_ERROR(sums_.MakeRoom());
+  if (sums_.by_thread()) {
+    sample.thread = copier.Thread(sample.thread);
+  } else {
+    const ModelThread& thread = model.threads[sample.thread];
+    sample.thread = builder_.Thread(
+        {.pid = thread.pid, .comm = copier.String(thread.comm), .container_id = copier.String(thread.container_id)});
+  }
+  sample.stack = copier.Stack(sample.stack);
+  sample.link = 0;  // equal stacks are added up
+  if (keep_times_) {
+    builder_.Add(sample);
+  } else {
+    sums_.Add(sample.thread, sample.stack, sample.state, sample.weight);
+  }
+  return absl::OkStatus();
 }
 
 void WindowProfile::ShiftClock(int64_t jump_ns) {
@@ -108,11 +132,8 @@ void WindowProfile::ShiftClock(int64_t jump_ns) {
 }
 
 absl::StatusOr<ProfileModel> WindowProfile::Build() && {
-  std::vector<std::pair<Row, uint64_t>> rows(weights_.begin(), weights_.end());
-  std::sort(rows.begin(), rows.end());
-  for (const auto& [row, weight] : rows) {
-    builder_.Add({kNoTime, std::get<0>(row), std::get<1>(row), std::get<2>(row), weight});
-  }
+  sums_.Finish();
+  if (recorded_.empty()) builder_.meta().duration_ns = 0;  // no window, of no time
   builder_.meta().SetRecorded(std::move(recorded_));
   return std::move(builder_).Build();
 }

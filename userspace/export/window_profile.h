@@ -5,13 +5,14 @@
 #define CLRSAMPLER_EXPORT_WINDOW_PROFILE_H_
 
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "formats/profile/profile_model.h"
+#include "profile/model_copier.h"
+#include "profile/sample_sums.h"
 #include "profile/window.h"
 #include "store/history.h"
 
@@ -27,25 +28,32 @@ std::vector<bool> SelectedThreads(const Window& window, const ProfileModel& mode
 
 class WindowProfile {
  public:
-  // Samples without times that are equal are one, so that memory grows with the distinct stacks only. `selection` is
-  // copied; its times cut to the nanosecond.
-  WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times);
+  // `selection` is copied. Its times cut CPU time to the nanosecond. In the other views events have no times, so
+  // windows that begin in its time are taken as a whole, and the profile says how far they reach.
+  //
+  // Samples without times that are equal are one. They have limits, which those with times don't need: they are no more
+  // than those of the windows.
+  WindowProfile(const HistorySelection& selection, ProfileView view, bool keep_times,
+                const SampleSums::Limits& limits = {});
 
-  void Add(const Window& window);
+  // Errors of SampleSums::MakeRoom. Then there is no profile.
+  absl::Status Add(const Window& window);
   // The wall clock was set by so much: the rest of the time is looked for there.
   void ShiftClock(int64_t jump_ns);
   // The samples so far. OutOfRange and the like: the builder's limits.
   absl::StatusOr<ProfileModel> Build() &&;
 
  private:
-  using Row = std::tuple<ThreadIndex, NodeIndex, SampleState>;
+  // Whether something of the window is meant, which is recorded then.
+  bool Record(const Window& window);
+  absl::Status AddSample(const ProfileModel& model, ModelSample sample, ModelCopier& copier);
 
   HistorySelection selection_;
   const ProfileView view_;
   const bool keep_times_;
   ProfileModelBuilder builder_;
-  absl::flat_hash_map<Row, uint64_t> weights_;
-  std::vector<TimeStretch> recorded_;  // the parts of the windows that were asked for
+  SampleSums sums_;
+  std::vector<TimeStretch> recorded_;  // the parts of the windows that are in it
 };
 
 }  // namespace clrsampler

@@ -189,6 +189,9 @@ std::string McpServer::Handle(absl::string_view message) {
   if (parsed.is_discarded()) {
     answer = Error(kParseError, "this is no JSON, or too long, or nested too deeply");
     answer.update({{"jsonrpc", "2.0"}, {"id", nullptr}});
+  } else if (parsed.is_array() && parsed.size() > kMaxMcpBatch) {
+    answer = Error(kInvalidRequest, absl::StrCat("a batch has at most ", kMaxMcpBatch, " messages"));
+    answer.update({{"jsonrpc", "2.0"}, {"id", nullptr}});
   } else if (parsed.is_array() && !parsed.empty()) {  // version 2025-03-26 has them
     answer = Json::array();
     for (const Json& one : parsed) {

@@ -16,6 +16,8 @@
 namespace clrsampler {
 
 inline constexpr size_t kMaxMcpMessageBytes = 1 << 20;
+// Messages of a batch. An answer can be a thousand times as large as its question.
+inline constexpr size_t kMaxMcpBatch = 32;
 
 // The answer of a tool.
 struct McpAnswer {

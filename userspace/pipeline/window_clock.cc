@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "profile/window.h"
-
 namespace clrsampler {
 
 void WindowClock::Begin(MonotonicTime now, uint64_t now_unix_ns) {
@@ -37,7 +35,9 @@ WindowTimes WindowClock::Close(MonotonicTime end, uint64_t unix_ns_of_end) {
   const bool jumped = std::abs(off_ns) > kJumpNs;
   if (jumped && lengths_.cuts != nullptr) lengths_.cuts->Clear();  // they were of the other clock
   constexpr int64_t kSlewNs{Window::kMaxSlewNs};
-  const int64_t slew_ns = jumped ? 0 : std::clamp(off_ns, -kSlewNs, kSlewNs);
+  // No window ends before it begins, however short it is.
+  const auto back_ns = static_cast<int64_t>(std::min(times.length_ns, Window::kMaxSlewNs));
+  const int64_t slew_ns = jumped ? 0 : std::clamp(off_ns, -back_ns, kSlewNs);
   times.end_unix_ns = end_unix_ns + static_cast<uint64_t>(slew_ns);
   jump_ns_ = jumped ? off_ns : 0;
   begin_unix_ns_ = jumped ? unix_ns_of_end : times.end_unix_ns;

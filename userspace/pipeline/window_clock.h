@@ -10,14 +10,15 @@
 
 #include "os/clock.h"
 #include "pipeline/window_cuts.h"
+#include "profile/window.h"
 #include "status/thread_checker.h"
 
 namespace clrsampler {
 
 struct WindowLengths {
   uint64_t length_ns = 10'000'000'000;
-  uint64_t shortest_ns = 1'000'000'000;  // of a window that a wish ends
-  WindowCuts* cuts = nullptr;            // wishes for earlier ends; may be none
+  uint64_t shortest_ns = Window::kShortestNs;  // of a window that a wish ends
+  WindowCuts* cuts = nullptr;                  // wishes for earlier ends; may be none
 };
 
 struct WindowTimes {

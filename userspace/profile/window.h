@@ -105,6 +105,8 @@ struct WindowMethod {
 struct Window {
   // The end follows the wall clock by at most so much.
   static constexpr uint64_t kMaxSlewNs = 5'000'000;
+  // The last one of a run may be shorter.
+  static constexpr uint64_t kShortestNs = 1'000'000'000;
 
   uint64_t number = 0;  // 1, 2, ... of a run
   uint64_t begin_unix_ns =

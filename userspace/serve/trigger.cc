@@ -187,7 +187,8 @@ std::string TriggerWatch::RateText(double rate) const {
 
 std::optional<TriggerHit> TriggerWatch::ObserveRate(const Window& window) {
   const uint64_t length_ns = window.cpu.meta.duration_ns;
-  if (length_ns == 0) return std::nullopt;
+  // In the rest of a run one sample can be more than a whole CPU.
+  if (length_ns < Window::kShortestNs) return std::nullopt;
   const WindowProcess* worst = nullptr;
   double worst_rate = 0;
   for (const WindowProcess& process : window.processes) {

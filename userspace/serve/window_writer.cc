@@ -38,9 +38,10 @@ void WindowWriter::Run() {
   bool more_to_do = false;
   uint64_t now_unix_ns = 0;
   while (true) {
+    const bool closed = parts_.windows->closed();  // before looking: the last window may come after the look
     const std::vector<SharedWindow> windows =
         parts_.windows->After(last, more_to_do ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kWait));
-    if (windows.empty() && parts_.windows->closed()) break;
+    if (windows.empty() && closed) break;
     for (const SharedWindow& window : windows) {
       for (uint64_t missed = last + 1; missed < window->number; ++missed) {
         parts_.metrics->CountWindow(WindowResult::kFailed);

@@ -316,6 +316,7 @@ HistoryReader::Steps HistoryReader::StepsOf(const std::vector<Entry>& entries, c
     from = std::max(from, first);
     to = std::max(from + 1, std::min(to, last));
   }
+  if (max_steps == 1) to = std::max(to, last);  // a sum is of whole windows, as the other answers are
   Steps steps = {.begin_unix_ns = from / natural * natural};
   steps.step_ns = ((to - steps.begin_unix_ns - 1) / max_steps / natural + 1) * natural;
   steps.count = static_cast<size_t>((to - steps.begin_unix_ns - 1) / steps.step_ns + 1);

@@ -25,6 +25,11 @@ constexpr uint64_t kJumpNs = 3600 * kSecondNs;
 constexpr uint64_t kBelieveNs = 3600 * kSecondNs;
 constexpr int kSealLevel = 7;  // of zstd, once a segment
 
+// Whether the wall clock was set between two entries that follow each other.
+bool IsJump(uint64_t end_unix_ns, uint64_t next_begin_unix_ns) {
+  return std::max(end_unix_ns, next_begin_unix_ns) - std::min(end_unix_ns, next_begin_unix_ns) > kJumpNs;
+}
+
 uint64_t UnitOf(EntryLevel level) { return (level == EntryLevel::kMinute ? 60 : 3600) * kSecondNs; }
 
 absl::Status NoRoomHint(absl::Status status) {
@@ -85,14 +90,36 @@ absl::Status HistoryWriter::Prepare() {
   ASSIGN_OR_RETURN(const int64_t segment, connection_.Number(absl::StrCat(
                                               "SELECT max((SELECT coalesce(max(id), 0) >> ", kDictionaryNumberBits,
                                               " FROM dictionary), (SELECT coalesce(max(segment), 0) FROM entry))")));
-  ASSIGN_OR_RETURN(const int64_t newest,
-                   connection_.Number("SELECT coalesce((SELECT end_ns FROM entry ORDER BY id DESC LIMIT 1), 0)"));
   if (last < 0 || last >= kMaxEntryId / 2 || segment < 0 || segment >= kMaxSegmentId / 2) {
     return absl::DataLossError("the store numbers its entries wrong");
   }
   next_entry_ = last + 1;
   next_segment_ = segment + 1;
-  if (newest > 0) newest_end_unix_ns_ = static_cast<uint64_t>(newest);
+  return ReadClock();
+}
+
+// As if NoteClock had seen what is kept: a restart is no reason to believe a clock. Times that are damaged look like a
+// jump.
+absl::Status HistoryWriter::ReadClock() {
+  ASSIGN_OR_RETURN(SqliteStatement newest_first,
+                   connection_.Prepare("SELECT begin_ns, end_ns FROM entry ORDER BY id DESC"));
+  SqliteRows rows = newest_first.Run();
+  uint64_t since_jump_ns = 0, next_begin_ns = 0, next_length_ns = 0;
+  while (since_jump_ns < kBelieveNs) {
+    ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return absl::OkStatus();  // no jump is known
+    const auto begin_ns = static_cast<uint64_t>(rows.Number(0)), end_ns = static_cast<uint64_t>(rows.Number(1));
+    if (!newest_end_unix_ns_) {
+      newest_end_unix_ns_ = end_ns;
+    } else if (IsJump(end_ns, next_begin_ns)) {
+      break;
+    } else {
+      since_jump_ns += std::min(next_length_ns, kBelieveNs);
+    }
+    next_begin_ns = begin_ns;
+    next_length_ns = end_ns - std::min(begin_ns, end_ns);
+  }
+  since_jump_ns_ = std::min(since_jump_ns, kBelieveNs);
   return absl::OkStatus();
 }
 
@@ -214,9 +241,8 @@ absl::Status HistoryWriter::AddPart(int64_t key, const std::string& bytes) {
 
 void HistoryWriter::NoteClock(const Window& window) {
   if (newest_end_unix_ns_) {
-    const uint64_t last = *newest_end_unix_ns_, begin = window.begin_unix_ns;
-    const bool jumped = (begin > last ? begin - last : last - begin) > kJumpNs;
-    const uint64_t length = window.end_unix_ns - std::min(begin, window.end_unix_ns);
+    const bool jumped = IsJump(*newest_end_unix_ns_, window.begin_unix_ns);
+    const uint64_t length = window.end_unix_ns - std::min(window.begin_unix_ns, window.end_unix_ns);
     since_jump_ns_ = jumped ? 0 : std::min(since_jump_ns_ + std::min(length, kBelieveNs), kBelieveNs);
   }
   newest_end_unix_ns_ = window.end_unix_ns;

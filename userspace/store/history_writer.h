@@ -1,8 +1,8 @@
 // The writing side of a store: windows in, roll-ups, forgetting. One thread; owns the one connection that writes.
 //
 // Forgetting by age and rolling up go by the wall clock. When the clock jumps by more than an hour, as machines without
-// a battery for theirs do, nothing is done by age until an hour of windows says the same time. A clock that is wrong
-// for a moment must not cost the history. The limit of bytes holds all the same.
+// a battery for theirs do, nothing is done by age until an hour of windows says the same time. Windows of earlier
+// writers count. A clock that is wrong for a moment must not cost the history. The limit of bytes holds all the same.
 #ifndef CLRSAMPLER_STORE_HISTORY_WRITER_H_
 #define CLRSAMPLER_STORE_HISTORY_WRITER_H_
 
@@ -51,6 +51,7 @@ class HistoryWriter {
 
   HistoryWriter(const HistoryFile& file, const HistoryLimits& limits, SqliteConnection connection);
   absl::Status Prepare();
+  absl::Status ReadClock();
   absl::StatusOr<WindowEntry> TakeWindow(const Window& window);
   void BeginSegment(uint64_t begin_unix_ns);
   void FinishSegment();

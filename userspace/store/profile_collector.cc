@@ -1,7 +1,6 @@
 #include "store/profile_collector.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "formats/profile/frame_texts.h"
 #include "status/status.h"
@@ -18,27 +17,15 @@ void ProfileCollector::BeginSegment(const SegmentDictionary& segment) {
 }
 
 absl::Status ProfileCollector::Add(const SegmentDictionary& segment, const StackRow& row) {
-  if (rows_.size() >= limits_.rows && by_thread_) PutThreadsTogether();
-  if (rows_.size() >= limits_.rows || builder_.model().nodes.size() >= limits_.nodes) {
-    return WithHint(absl::ResourceExhaustedError("this time has more distinct stacks than one profile may have"),
-                    "ask for a shorter time, or for one process or container");
-  }
-  const Key key = {Thread(segment, row.thread), Node(segment, row.node), row.state};
-  uint64_t& weight = rows_[key];
-  weight += std::min(row.weight, kMaxTotalWeight - std::min(weight, kMaxTotalWeight));
+  const bool by_thread = sums_.by_thread();
+  RETURN_IF_ERROR(sums_.MakeRoom());
+  if (by_thread != sums_.by_thread()) std::fill(threads_.begin(), threads_.end(), kNotYet);
+  sums_.Add(Thread(segment, row.thread), Node(segment, row.node), row.state, row.weight);
   return absl::OkStatus();
 }
 
 absl::StatusOr<ProfileModel> ProfileCollector::Build() && {
-  std::vector<std::pair<Key, uint64_t>> rows(rows_.begin(), rows_.end());
-  rows_ = {};
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first.thread, a.first.state, a.first.node) <
-           std::tie(b.first.thread, b.first.state, b.first.node);
-  });
-  for (const auto& [key, weight] : rows) {
-    builder_.Add({.thread = key.thread, .stack = key.node, .state = key.state, .weight = weight});
-  }
+  sums_.Finish();
   return std::move(builder_).Build();
 }
 
@@ -72,27 +59,12 @@ ThreadIndex ProfileCollector::Thread(const SegmentDictionary& segment, uint32_t 
     const SegmentProcess& process = segment.process(theirs.process);
     const auto text = [&](StringIndex index) { return builder_.String(segment.text(index)); };
     own = builder_.Thread({.pid = process.pid,
-                           .tid = by_thread_ ? theirs.tid : 0,
+                           .tid = sums_.by_thread() ? theirs.tid : 0,
                            .comm = text(process.comm),
-                           .name = by_thread_ ? text(theirs.name) : 0,
+                           .name = sums_.by_thread() ? text(theirs.name) : 0,
                            .container_id = text(process.container_id)});
   }
   return own;
-}
-
-void ProfileCollector::PutThreadsTogether() {
-  by_thread_ = false;
-  std::fill(threads_.begin(), threads_.end(), kNotYet);
-  const std::vector<ModelThread> apart = builder_.model().threads;
-  absl::flat_hash_map<Key, uint64_t> rows;
-  for (const auto& [key, weight] : rows_) {
-    ModelThread process = apart[key.thread];
-    process.tid = 0;
-    process.name = 0;
-    uint64_t& sum = rows[{builder_.Thread(process), key.node, key.state}];
-    sum += std::min(weight, kMaxTotalWeight - std::min(sum, kMaxTotalWeight));
-  }
-  rows_ = std::move(rows);
 }
 
 }  // namespace clrsampler

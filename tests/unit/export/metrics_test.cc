@@ -303,6 +303,23 @@ TEST(MetricsTest, ASeriesGoesTwoMinutesAfterItsProcess) {
   EXPECT_FALSE(window(14, false, false));
 }
 
+TEST(MetricsTest, ASeriesGoesTwoMinutesAfterItsProcessHoweverTheClockIsSet) {
+  for (const int64_t jump_s : {-36'000, 36'000}) {
+    const auto metrics = Metrics::Make(Options());
+    const auto window = [&](uint64_t number, bool with, bool exited) {
+      const uint64_t jumped = number >= 5 ? static_cast<uint64_t>(jump_s) : 0;
+      WindowBuilder builder(number, kMadeUpStart + (number * 10 + jumped) * kMadeUpSecond);
+      if (with) builder.Process(7, "app", 2).exited = exited;
+      metrics->Observe(*builder.Build());
+      return absl::StrContains(metrics->Text(false), "process=\"app-7\"");
+    };
+    window(1, true, false);
+    window(2, true, true);
+    for (uint64_t i = 3; i < 14; ++i) EXPECT_TRUE(window(i, false, false)) << i;
+    EXPECT_FALSE(window(14, false, false)) << jump_s;
+  }
+}
+
 // Windows with one process, whose name is that of each.
 std::shared_ptr<const Window> NamedWindow(uint64_t number, const std::string& name) {
   WindowBuilder builder(number, kMadeUpStart + number * 10 * kMadeUpSecond);

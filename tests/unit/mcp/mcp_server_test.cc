@@ -5,8 +5,10 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "status/status.h"
 
 namespace clrsampler {
@@ -126,6 +128,17 @@ TEST_F(McpServerTest, ABatchIsAnsweredAsOne) {
   const json answer =
       Ask(R"([{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}])");
   EXPECT_EQ(answer, json::parse(R"([{"jsonrpc":"2.0","id":"a","result":{}}])"));
+}
+
+TEST_F(McpServerTest, ABatchOfManyMessagesIsRefused) {
+  const auto lists = [&](size_t count) {
+    const std::vector<std::string> batch(count, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
+    return Ask(absl::StrCat("[", absl::StrJoin(batch, ","), "]"));
+  };
+  EXPECT_EQ(lists(kMaxMcpBatch).size(), kMaxMcpBatch);
+  const json refused = lists(kMaxMcpBatch + 1);
+  EXPECT_EQ(refused["error"]["code"], -32600);
+  EXPECT_THAT(refused["error"]["message"], HasSubstr("at most 32 messages"));
 }
 
 }  // namespace

@@ -48,6 +48,13 @@ TEST_F(WindowClockTest, TheWallClockIsFollowedSlowlyInBothDirections) {
   EXPECT_EQ(slow.clock_jump_ns, 0);
 }
 
+TEST_F(WindowClockTest, AWindowThatIsShorterThanTheSlewDoesNotEndBeforeItBegins) {
+  const WindowTimes times = clock_.Close({500 + 1'000'000}, kUnix - 20'000'000);
+  EXPECT_EQ(times.length_ns, 1'000'000u);
+  EXPECT_EQ(times.end_unix_ns, kUnix);
+  EXPECT_EQ(clock_.begin_unix_ns(), kUnix);
+}
+
 TEST_F(WindowClockTest, AClockThatWasSetBeginsANewLineAndIsToldOnce) {
   cuts_.Ask(kUnix + 15 * kSecondNs);
   for (const int64_t jump : {int64_t{3600} * int64_t{kSecondNs}, -int64_t{3600} * int64_t{kSecondNs}}) {

@@ -167,6 +167,18 @@ TEST(TriggerWatchTest, CpuMustLastAndIsAcceptedOnce) {
   EXPECT_TRUE(watch.Observe(MakeWindow(9, {0.9})));  // again, after it was below
 }
 
+TEST(TriggerWatchTest, TheShortRestOfARunHasNoRates) {
+  TriggerWatch watch(*ParseTrigger("cpu>80%"));
+  Window window = MakeWindow(1, {0});
+  window.processes[0].cpu_ns[0] = 52'000'000;  // one sample
+  window.cpu.meta.duration_ns = 30'000'000;
+  EXPECT_FALSE(watch.Observe(window));
+  window.cpu.meta.duration_ns = Window::kShortestNs;
+  EXPECT_FALSE(watch.Observe(window));
+  window.processes[0].cpu_ns[0] = 900'000'000;
+  EXPECT_TRUE(watch.Observe(window)) << "a window that was cut early";
+}
+
 TEST(TriggerWatchTest, AHitThatIsNotAcceptedIsToldAgainAndIsNotNew) {
   TriggerWatch watch(*ParseTrigger("cpu>80% for 20s"));
   EXPECT_FALSE(watch.Observe(MakeWindow(1, {0.9})));

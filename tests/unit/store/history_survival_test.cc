@@ -371,5 +371,39 @@ TEST(HistorySurvivalTest, ClocksThatJumpLoseNothing) {
   EXPECT_EQ(weight(), 520u);
 }
 
+TEST(HistorySurvivalTest, ARestartIsNoReasonToBelieveAClock) {
+  StoreFolder folder;
+  MadeUpHost host(Small(), kSurvivalBegin);
+  const auto run = [&](int windows) {
+    const auto history = folder.Open({.windows_ns = 1800 * kSecondNs});
+    ASSERT_NE(history, nullptr);
+    for (int i = 0; i < windows; ++i) {
+      ASSERT_TRUE(history->Append(host.Next()).ok());
+      const absl::StatusOr<bool> more = history->Maintain(host.now_unix_ns());
+      ASSERT_TRUE(more.ok()) << more.status();
+    }
+  };
+  const auto kept = [&] {
+    const auto history = folder.Open();
+    return history->Profile(kAll, ProfileView::kCpu)->total_weight / 52'631'578 / 20;
+  };
+  const auto minutes = [&] { return folder.Open()->Span()->minutes; };
+  run(150);
+  run(60);
+  EXPECT_GT(minutes(), 0u) << "a file without a jump is believed from the start";
+  host.SkipTo(kSurvivalBegin + 3000 * kDayNs);
+  run(5);
+  run(5);  // SIGHUP while the clock is wrong
+  host.SkipTo(kSurvivalBegin + 2200 * kSecondNs);
+  run(5);
+  EXPECT_EQ(kept(), 225u);
+  const uint64_t before = minutes();
+  run(200);
+  EXPECT_EQ(minutes(), before);
+  run(200);
+  EXPECT_GT(minutes(), before) << "the hour of several runs counts";
+  EXPECT_EQ(kept(), 625u);
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -376,6 +376,28 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_NEAR(main_cpu * 20, static_cast<double>(of_main) / 1e9, 1e-6);
 }
 
+TEST_F(HistoryTest, ASumHasTheWholeOfTheLastWindow) {
+  const auto history = folder_.Open();
+  const std::vector<Window> windows = Fill(*history, 6, kBegin + 3 * kSecondNs);
+  // The last one begins within the range and ends behind it.
+  const HistorySelection range = {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 54 * kSecondNs};
+  const absl::StatusOr<Timeline> line = history->Timeline(range, TimelineBy::kProcess, 1, 100);
+  ASSERT_TRUE(line.ok()) << line.status();
+  ASSERT_EQ(line->steps, 1u);
+  uint64_t pauses = 0, expected = 0;
+  double cores = 0;
+  for (const TimelineSeries& series : line->series) {
+    pauses += series.pause_ns[0];
+    cores += series.cores[0];
+  }
+  for (const Window& window : windows) {
+    for (const WindowProcess& process : window.processes) expected += process.pause_ns;
+  }
+  EXPECT_EQ(pauses, expected);
+  EXPECT_EQ(pauses, history->Pauses(range, 0)->pause_ns) << "as the other answers";
+  EXPECT_NEAR(cores * 60, 6 * 60 * 0.052631578, 1e-6);
+}
+
 TEST_F(HistoryTest, LanesHaveTheTimeOfEachThreadAndStayAfterARestart) {
   std::vector<Window> windows;
   {
