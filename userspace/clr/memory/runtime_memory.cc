@@ -284,9 +284,8 @@ std::optional<HeapOwner> RuntimeMemory::OwnerOfHeap(uint64_t address) {
   if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
   // Most such heaps are of dynamic methods, whose owner is there for good: three reads tell.
   if (ranges_->OwnerOf(probe, *section).number == 0) return std::nullopt;
-  const std::vector<uint64_t> starts = ranges_->Starts(probe, *section);
-  for (size_t i = 0; i < std::min(starts.size(), kMostTried); ++i) {
-    const std::optional<ManagedCode> found = Find(starts[i]);
+  for (const uint64_t start : ranges_->Starts(probe, *section, kMostTried)) {
+    const std::optional<ManagedCode> found = Find(start);
     if (!found || found->kind != ManagedCode::Kind::kMethod) continue;
     return found->owner.number == 0 ? std::nullopt : std::optional(found->owner);
   }
@@ -301,8 +300,9 @@ std::vector<CodeSection> RuntimeMemory::Sections() {
 
 std::vector<uint64_t> RuntimeMemory::Starts(const CodeSection& heap) {
   main_loop_.Check();
+  constexpr size_t kMostListed = 1 << 20;
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
-  return ranges_->Starts(probe, heap);
+  return ranges_->Starts(probe, heap, kMostListed);
 }
 
 bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address,

@@ -149,7 +149,7 @@ class RuntimeMemory {
   // methods.
   std::optional<HeapOwner> OwnerOfHeap(uint64_t address);
 
-  // For listings and tests: all code sections, and the starts in a code heap.
+  // For listings and tests: all code sections, and the starts in a code heap, at most 1,048,576 of them.
   std::vector<CodeSection> Sections();
   std::vector<uint64_t> Starts(const CodeSection& heap);
   // Entry points of precompiled methods that the runtime has prepared, with their MethodDescs.

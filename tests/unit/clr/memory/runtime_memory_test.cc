@@ -799,6 +799,23 @@ TEST_P(RuntimeMemoryBefore11Test, EnoughMethodsWithAsManyTypesAsTheyDeclareAreAW
   EXPECT_EQ(runtime_->self_test().plausible_arguments, 8u);
 }
 
+// 2,000 bodies are looked at, whatever a map and the number of heaps say.
+TEST_P(RuntimeMemoryBefore11Test, AWitnessIsLookedForInAFewBodies) {
+  uint64_t reads_of_maps = 0;
+  std::vector<AddressRange> maps;
+  for (const uint64_t begin : {kCode + 0x100'0000, kCode + 0x200'0000}) {
+    FakeRuntime::Heap& heap = fake_.AddHeap(begin, 0x10'0000);
+    std::ranges::fill(heap.nibbles.words, 0x1111'1111);
+    fake_.WriteNibbles(heap);
+    maps.push_back({heap.map, heap.map + 4 * heap.nibbles.words.size()});
+  }
+  fake_.memory.before_read = [&](uint64_t address) {
+    reads_of_maps += std::ranges::any_of(maps, [&](const AddressRange& map) { return map.contains(address); }) ? 1 : 0;
+  };
+  EXPECT_TRUE(fake_.Attach(/*proven=*/false).ok());
+  EXPECT_EQ(reads_of_maps, 1u);
+}
+
 // One that holds something else there: it may be the place that is wrong.
 TEST_P(RuntimeMemoryBefore11Test, AMethodWithoutTypesWhereTheyBelongIsAWitnessAgainstIt) {
   const uint64_t inner = fake_.AddType(module_, 5);
