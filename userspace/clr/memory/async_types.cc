@@ -162,8 +162,15 @@ std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
 const AsyncType& AsyncTypes::At(RuntimeMemory& runtime, uint64_t method_table) {
   main_loop_.Check();
   if (const auto known = types_.find(method_table); known != types_.end()) return known->second;
-  if (types_.size() >= kMaxTypes) types_.clear();
-  return types_[method_table] = Read(runtime, method_table).value_or(AsyncType{});
+  AsyncType type = Read(runtime, method_table).value_or(AsyncType{});
+  size_t bytes = type.method.module.size() + type.method.type.size();
+  for (const std::string& argument : type.method.type_args) bytes += argument.size();
+  if (types_.size() >= kMaxTypes || bytes_ + bytes > kMaxTextBytes) {
+    types_.clear();
+    bytes_ = 0;
+  }
+  bytes_ += bytes;
+  return types_[method_table] = std::move(type);
 }
 
 const AsyncType* AsyncTypes::Find(uint64_t method_table) const {

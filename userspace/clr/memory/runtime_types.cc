@@ -60,7 +60,7 @@ bool IsMethodName(absl::string_view text) {
 
 void RuntimeTypes::ForgetTransient() {
   main_loop_.Check();
-  transient_.clear();
+  transient_.Clear();
   modules_.ForgetTransient();
 }
 
@@ -96,7 +96,7 @@ uint64_t RuntimeTypes::DefiningModuleOf(MemoryProbe& probe, uint64_t address, co
 
 std::string RuntimeTypes::Type(MemoryProbe& probe, uint64_t handle) {
   main_loop_.Check();
-  bool transient = !permanent_.contains(handle);
+  bool transient = !permanent_.by_handle.contains(handle);
   if (transient && (handle & kTypeDescTag) == 0) {
     const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(handle);
     if (!probe.ok()) return "";
@@ -106,11 +106,17 @@ std::string RuntimeTypes::Type(MemoryProbe& probe, uint64_t handle) {
   return TypeText(probe, handle, transient, 0);
 }
 
+void RuntimeTypes::Texts::Add(uint64_t handle, const std::string& text) {
+  if (by_handle.size() >= kMaxTypes || bytes + text.size() > kMaxTextBytes) Clear();
+  if (by_handle.emplace(handle, text).second) bytes += text.size();
+}
+
 std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth) {
   main_loop_.Check();
-  if (const auto known = permanent_.find(handle); known != permanent_.end()) return known->second;
-  auto& texts = transient ? transient_ : permanent_;
-  if (const auto known = texts.find(handle); known != texts.end()) return known->second;
+  Texts& texts = transient ? transient_ : permanent_;
+  for (const Texts* const some : {&permanent_, &texts}) {
+    if (const auto known = some->by_handle.find(handle); known != some->by_handle.end()) return known->second;
+  }
   if (depth > kMaxDepth) return "...";
   std::string text;
   if ((handle & kTypeDescTag) != 0) {
@@ -145,8 +151,7 @@ std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool tra
   }
   if (!probe.ok()) return "";
   if (text.size() > kMaxTypeText) text = absl::StrCat(text.substr(0, kMaxTypeText), "...");
-  if (texts.size() >= kMaxTypes) texts.clear();
-  texts.emplace(handle, text);
+  texts.Add(handle, text);
   return text;
 }
 

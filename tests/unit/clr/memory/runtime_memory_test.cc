@@ -545,6 +545,25 @@ TEST_P(RuntimeMemoryTest, ATypeThatIsNeverFreedIsReadOnce) {
   EXPECT_EQ(fake_.memory.reads, reads);
 }
 
+// Texts of types are kept as long as all of them have 16 MiB.
+TEST_P(RuntimeMemory9Test, LongTextsOfManyTypesAreReadAgain) {
+  constexpr int kTypes = (16 << 20) / 4000 + 1;
+  MetadataBuilder builder("long");
+  builder.Type("", "<Module>");
+  builder.Type("", std::string(4000, 'L'));
+  const uint64_t module = fake_.AddModule(builder.Build());
+  const uint64_t first = fake_.AddType(module, 2);
+  const auto reads_for = [&](uint64_t type) {
+    const uint64_t before = fake_.memory.reads;
+    EXPECT_TRUE(runtime_->TypeName(type).has_value());
+    return fake_.memory.reads - before;
+  };
+  EXPECT_NE(reads_for(first), 0u);
+  EXPECT_EQ(reads_for(first), 0u);
+  for (int i = 0; i < kTypes; ++i) reads_for(fake_.AddType(module, 2));
+  EXPECT_NE(reads_for(first), 0u);
+}
+
 TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
   const uint64_t module = fake_.AddModuleWithoutImage();
   const uint64_t first = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
