@@ -64,8 +64,8 @@ bool CoreLibFields::IsOf(MemoryProbe& probe, uint64_t method_table, absl::string
 
 uint32_t CoreLibFields::TypeDefOf(MemoryProbe& probe, uint64_t method_table) const {
   const auto& at = runtime_.layout().method_table;
-  if (at.rid_in_flags2) return probe.Value<uint32_t>(method_table + at.flags2) >> 8;
-  return probe.Value<uint16_t>(method_table + at.flags2 + 2);
+  if (at.rid_in_flags2) return at.TypeDefRow(probe.Value<uint32_t>(method_table + at.flags2));
+  return at.TypeDefRow(uint32_t{probe.Value<uint16_t>(method_table + at.flags2 + 2)} << 16);
 }
 
 // An instantiation shares the class of the canonical one, whose address has its lowest bit set.

@@ -100,6 +100,8 @@ class RuntimeTypes {
                                                 bool transient);
   uint32_t TypeDefOf(const MethodTableBlock& table) const;
   uint64_t DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
+  // Before .NET 9, of a type that is its own canonical one.
+  uint64_t OverridingModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
 
   void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
   // The body of an async method that it is.

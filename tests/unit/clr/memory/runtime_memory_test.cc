@@ -128,7 +128,8 @@ TEST_P(RuntimeMemoryTest, NamesAMethodFromItsMetadata) {
   EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 5))), "Ns.Plain+Inner::Deep");
 }
 
-// .NET 8: the field says which module loaded the type, an optional slot which one defines it.
+// .NET 8: the field says which module loaded the type, an optional slot which one defines it. Its place depends on the
+// slots before it (MultipurposeSlotOffset in src/coreclr/vm/methodtable.cpp), and on the chunks of virtual slots.
 TEST_P(RuntimeMemory8Test, ATypeIsNamedByTheModuleThatDefinesIt) {
   const uint64_t other = fake_.AddModuleWithoutImage();
   const auto type_with_slots = [&](uint16_t slots, uint64_t slot_offset) {
@@ -137,9 +138,35 @@ TEST_P(RuntimeMemory8Test, ATypeIsNamedByTheModuleThatDefinesIt) {
     fake_.memory.Set<uint64_t>(table + slot_offset, module_);
     return table;
   };
-  for (const auto& [slots, offset] : {std::pair<uint16_t, uint64_t>{0, 48}, {1, 56}, {0xE, 48}, {0xD, 56}}) {
+  constexpr uint64_t kBehind = 64 + 8;  // the table, and its one chunk
+  const std::pair<uint16_t, uint64_t> places[] = {
+      {0x0, 48},      {0x1, 56},          {0x2, 48},          {0x4, 56},      {0x3, kBehind},
+      {0x5, kBehind}, {0xD, kBehind + 8}, {0xE, kBehind + 8}, {0x6, kBehind}, {0xF, kBehind + 16}};
+  for (const auto& [slots, offset] : places) {
     EXPECT_EQ(NameAt(Place(fake_.AddMethod(type_with_slots(slots, offset), 1))), "Ns.Plain::Run") << slots;
   }
+}
+
+// With an argument that can be freed, an instance is loaded by the argument's module. It shares all else with the
+// canonical one.
+TEST_P(RuntimeMemory8Test, AnInstanceIsNamedByTheModuleOfTheCanonicalOne) {
+  MetadataBuilder builder("plugin");
+  for (const char* name : {"<Module>", "Wrong", "Wrong", "Argument"}) builder.Type("", name);
+  const uint64_t plugin = fake_.AddModule(builder.Build());
+  const auto& at = fake_.layout.method_table;
+  const auto make_collectible = [&](uint64_t table) {
+    fake_.memory.Set<uint32_t>(table + at.flags, *fake_.memory.Value<uint32_t>(table + at.flags) | at.collectible);
+    return table;
+  };
+  const uint64_t argument = make_collectible(fake_.AddType(plugin, 4));
+  const uint64_t canonical = fake_.AddType(module_, 3, {plain_});
+  const uint64_t instance = make_collectible(fake_.AddType(plugin, 3, {argument}));
+  for (const uint64_t tag : {uint64_t{1}, uint64_t{2}}) {
+    fake_.memory.Set<uint64_t>(instance + fake_.layout.fields.class_or_canonical, canonical | tag);
+    EXPECT_EQ(runtime_->TypeName(instance), "Ns.Box`1[Argument]");
+  }
+  fake_.memory.Set<uint64_t>(instance + fake_.layout.fields.class_or_canonical, fake_.AddType(module_, 4) | 1);
+  EXPECT_EQ(runtime_->TypeName(instance), std::nullopt) << "the canonical one of another type";
 }
 
 TEST_P(RuntimeMemoryTest, AnImageThatTheLoaderLaidOutIsReadByItsRvas) {
@@ -956,6 +983,16 @@ TEST(RuntimeLayoutTest, KnownRuntimesDescribeThemselvesAsMeasured) {
         RuntimeLayout::ForMajor(kind.version, kind.machine == ElfMachine::kX64 ? ElfMachine::kArm64 : ElfMachine::kX64);
     EXPECT_TRUE(absl::IsFailedPrecondition(other->Overlay(*descriptor, differences))) << name;
   }
+}
+
+// .NET 8 has 16 bits for the row of a type, all of them set where it stands elsewhere (METHODTABLE_TOKEN_OVERFLOW).
+TEST(RuntimeLayoutTest, ARowThatStandsElsewhereIsNone) {
+  const auto row = [](uint32_t major, uint32_t word) {
+    return RuntimeLayout::ForMajor(major, ElfMachine::kX64)->method_table.TypeDefRow(word);
+  };
+  EXPECT_EQ(row(8, 0xFFFE'5A4A), 0xFFFEu);
+  EXPECT_EQ(row(8, 0xFFFF'5A4A), 0u);
+  EXPECT_EQ(row(9, 0x00FF'FF4A), 0xFFFFu);
 }
 
 TEST(RuntimeLayoutTest, OfEightOnArm64NothingIsKnown) {
