@@ -615,6 +615,49 @@ TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
   EXPECT_EQ(NameAt(first), "One::Run");
 }
 
+// The runtime frees its copy when it has made a larger one.
+TEST_P(RuntimeMemory9Test, EmittedMetadataThatIsReplacedWhileItIsCopiedIsReadAgain) {
+  MetadataBuilder builder("emitted");
+  builder.Type("", "<Module>");
+  builder.Type("", "One");
+  builder.Method("Run");
+  const uint64_t module = fake_.AddModuleWithoutImage();
+  fake_.SetEmitted(module, builder.Build("#-"));
+  const uint64_t copy = *fake_.memory.Value<uint64_t>(module + *fake_.layout.module.dynamic_metadata);
+  const uint64_t at = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
+  bool replaced = false;
+  fake_.memory.before_read = [&](uint64_t address) {
+    if (address != copy + 4 || std::exchange(replaced, true)) return;
+    builder.Type("", "Two");
+    fake_.SetEmitted(module, builder.Build("#-"));
+    // The bytes are another object's by now.
+    MetadataBuilder other("other");
+    other.Type("", "<Module>");
+    other.Type("", "Own");
+    other.Method("Run");
+    fake_.memory.SetBytes(copy + 4, AsBytes(other.Build("#-")));
+  };
+  EXPECT_EQ(NameAt(at), "!emitted metadata grew while it was copied");
+  EXPECT_EQ(runtime_->last_failure(), ProbeFailure::kChanged);
+  EXPECT_EQ(NameAt(at), "One::Run");
+}
+
+// A copy that can't be read as metadata is no reason to take the next one of the same size for it.
+TEST_P(RuntimeMemory9Test, EmittedMetadataThatIsDamagedIsReadAgain) {
+  MetadataBuilder builder("emitted");
+  builder.Type("", "<Module>");
+  builder.Type("", "One");
+  builder.Method("Run");
+  const uint64_t module = fake_.AddModuleWithoutImage();
+  fake_.SetEmitted(module, builder.Build("#-"));
+  const uint64_t copy = *fake_.memory.Value<uint64_t>(module + *fake_.layout.module.dynamic_metadata);
+  const uint64_t at = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
+  fake_.memory.Set<uint32_t>(copy + 4, 0);
+  EXPECT_EQ(NameAt(at)[0], '!');
+  fake_.memory.SetBytes(copy + 4, AsBytes(builder.Build("#-")));
+  EXPECT_EQ(NameAt(at), "One::Run");
+}
+
 // The metadata is read again while a name of the same module is being put together.
 TEST_P(RuntimeMemory9Test, EmittedMetadataThatGrowsInTheMiddleOfAName) {
   MetadataBuilder builder("emitted");
