@@ -119,6 +119,8 @@ class RuntimeMemory {
   std::optional<RuntimeCode> FindCode(uint64_t address);
   // Whether the method whose code was found before is still the one there.
   bool Stands(const MethodCode& code);
+  // A new iteration of the main loop: some more may be read of what a target changes all the time.
+  void NextIteration();
 
   ProbeFailure last_failure() const { return last_failure_; }
   const char* last_detail() const { return last_detail_; }
@@ -176,8 +178,9 @@ class RuntimeMemory {
                      const MethodCode* compiled);
   // The tier of code that is never replaced by a better one. Empty: not known.
   std::string UntieredTierOf(const RuntimeMethod& method);
-  uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
-  void RefreshVersionTable();
+  // 0: it has none. nullopt: that is not known now.
+  std::optional<uint64_t> VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
+  bool RefreshVersionTable();  // false: the copy is not what the table is now
 
   // Reads of lists that are as long as the target says.
   static constexpr int kListBudget = 200'000;
@@ -205,6 +208,10 @@ class RuntimeMemory {
   absl::flat_hash_map<uint64_t, uint64_t> version_states_;
   uint64_t version_table_ = 0;
   uint32_t version_count_ = 0;
+  // The work of copying the table, in slots. A large program's first copy has room in it. It falls below zero by what
+  // the last copy had too much, and NextIteration adds some.
+  static constexpr int64_t kMostVersionWork = 4 << 20;
+  int64_t version_work_left_ = kMostVersionWork;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

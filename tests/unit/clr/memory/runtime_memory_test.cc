@@ -339,6 +339,46 @@ TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
   EXPECT_EQ(NameAt(fourth), "Ns.Plain::Run");
 }
 
+// A method that is not in the copy of a table may be in the table that there is now. So it is not called quickly
+// jitted, which would stand for good.
+TEST_P(RuntimeMemory8Test, ATableOfVersionsThatChangesWhileItIsCopiedTellsNothing) {
+  const uint64_t desc = fake_.AddMethod(plain_, 1), at = Place(desc);
+  fake_.MakeTieringEligible(desc);
+  fake_.AddVersion(desc, at, 3);
+  const uint64_t table = fake_.VersionTable();
+  bool changed = false;
+  fake_.memory.before_read = [&](uint64_t address) {
+    if (address != table || std::exchange(changed, true)) return;
+    const uint64_t other = fake_.AddMethod(fake_.AddType(module_, 5), 5);
+    fake_.AddVersion(other, Place(other), 1);
+  };
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "");
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "Optimized");
+}
+
+// A target may show another table each time. It is copied as often as there is room for the work.
+TEST_P(RuntimeMemory8Test, ALargeTableOfVersionsThatChangesAllTheTimeIsCopiedNowAndThen) {
+  constexpr uint64_t kSlots = 1 << 20;
+  const uint64_t desc = fake_.AddMethod(plain_, 1), at = Place(desc);
+  fake_.MakeTieringEligible(desc);
+  fake_.AddVersion(desc, at, 3);
+  const uint64_t large = fake_.memory.Allocate(8 * kSlots);
+  uint64_t bytes = 0;
+  const auto find = [&](uint32_t count) {
+    fake_.SetVersionTable(large, kSlots, count);
+    const uint64_t before = fake_.memory.bytes;
+    EXPECT_EQ(runtime_->Find(at)->name.tier, "");
+    bytes += fake_.memory.bytes - before;
+  };
+  for (uint32_t i = 0; i < 100; ++i) find(1 + i);
+  EXPECT_LE(bytes, 5 * 8 * kSlots);
+  EXPECT_GE(bytes, 4 * 8 * kSlots);
+  for (int i = 0; i < 20; ++i) runtime_->NextIteration();
+  const uint64_t before = bytes;
+  for (uint32_t i = 0; i < 100; ++i) find(200 + i);
+  EXPECT_NEAR(static_cast<double>(bytes - before), 8 * kSlots, 1'000'000);
+}
+
 // A Debug build, a method with the attribute, and a process that was told so: none of them takes part in tiering.
 TEST_P(RuntimeMemoryTest, CodeOutsideOfTieringIsOptimisedUnlessTheRuntimeWasTold) {
   constexpr uint16_t kNoOptimization = 0x40, kAggressiveOptimization = 0x200;
