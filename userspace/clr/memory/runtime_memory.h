@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,12 @@ class RuntimeMemory {
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
   absl::Status CompareSection(const CodeSection& section, R2rImage& image, AssemblyOpener& assemblies, size_t most);
   void LookForArguments(const std::vector<CodeSection>& sections);
+  std::optional<MethodCode> CodeAt(MemoryProbe& probe, const CodeSection& heap, uint64_t address);
+  struct Surroundings {
+    uint64_t begin;
+    std::span<const std::byte> bytes;
+  };
+  Surroundings ReadAround(uint64_t address, std::span<std::byte> buffer);
   absl::string_view StubName(uint32_t kind, uint64_t address);
   void NameStub(uint32_t kind, uint64_t address, ManagedCode& found);
   void NameCompiled(MemoryProbe& probe, const CodeSection& heap, uint64_t address, ManagedCode& found);

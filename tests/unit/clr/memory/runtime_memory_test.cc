@@ -513,6 +513,29 @@ TEST_P(RuntimeMemoryTest, CodeThatMayBeFreedIsSearchedForEachTime) {
 }
 
 // A type of a collectible assembly is freed, and another gets its address.
+// Nothing says where a stub ends. A method behind it that was freed leaves its bytes.
+TEST_P(RuntimeMemoryTest, BehindAStubThatMayBeFreedOnlyItsJumpIsOne) {
+  const std::vector<uint8_t> jump =
+      GetParam().machine == ElfMachine::kArm64
+          ? std::vector<uint8_t>{0x50, 0x00, 0x00, 0x58, 0x00, 0x02, 0x1f, 0xd6, 1, 2, 3, 4, 5, 6, 0, 0}
+          : std::vector<uint8_t>{0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0, 0, 0xff, 0xe0};
+  for (const bool collectible : {false, true}) {
+    const uint64_t begin = kCode + (collectible ? 0x200'0000 : 0x400'0000);
+    FakeRuntime::Heap& heap = fake_.AddHeap(begin, 0x4000, collectible);
+    fake_.SetHeader(heap, 0x100, 1);
+    heap.nibbles.Add(0x100, 0x20);
+    fake_.WriteNibbles(heap);
+    fake_.memory.SetBytes(begin + 0x100, std::as_bytes(std::span(jump)));
+    const auto kind = [&](uint64_t address) { return runtime_->Find(address)->kind; };
+    const auto behind = collectible ? ManagedCode::Kind::kNoMethod : ManagedCode::Kind::kStub;
+    EXPECT_EQ(kind(begin + 0x100), ManagedCode::Kind::kStub);
+    EXPECT_EQ(kind(begin + 0x104), ManagedCode::Kind::kStub);
+    EXPECT_EQ(kind(begin + 0x100 + jump.size()), behind);
+    EXPECT_EQ(runtime_->FindCode(begin + 0x100 + jump.size())->kind, behind);
+    EXPECT_EQ(runtime_->FindCode(begin + 0x100)->kind, ManagedCode::Kind::kStub);
+  }
+}
+
 TEST_P(RuntimeMemoryTest, NothingOfCollectibleCodeIsRemembered) {
   FakeRuntime::Heap& heap = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
   const uint64_t module = fake_.AddModule(Shapes());
