@@ -25,6 +25,7 @@ constexpr uint64_t kRetireIntervalNs = 1'000'000'000;
 // The start of a process is known in ticks of 10 ms, the time of a file's change in jiffies.
 constexpr uint64_t kFileAgeSlackNs = 1'000'000'000;
 
+constexpr uint64_t kFewestTellingBytes = 64;  // of code that no other method has
 constexpr absl::string_view kDefaultDirectory = "/tmp";
 
 }  // namespace
@@ -300,8 +301,10 @@ JitMethods::Found JitMethods::Find(ProcessState& state, uint64_t address, Monoto
   }
   if (behind && !perf_map.usable()) {
     // Nothing reports new compilations now. The last known method is still there if its code still stands where it was.
+    // Short ones can have the same code as others. They are left to memory.
     MethodAnswer answer = jitdump.methods().Query(address, speaks_until);
-    if (answer.kind == MethodAnswerKind::kMethod && CodeStands(state, answer, time)) {
+    if (answer.kind == MethodAnswerKind::kMethod && answer.size >= kFewestTellingBytes &&
+        CodeStands(state, answer, time)) {
       answer.until = {state.code_stood_until[answer.start].ns + 1};
       return {answer, NameSource::kJitdump};
     }

@@ -10,13 +10,6 @@
 #include "os/path_text.h"
 
 namespace clrsampler {
-namespace {
-
-// The most bytes of assemblies that are unpacked from one compressed bundle. CoreLib has 5 MB without its code. The
-// rest is not unpacked, and names that need it stay tokens.
-constexpr uint64_t kMaxInflatedBytes = 256 << 20;
-
-}  // namespace
 
 std::optional<OpenedAssembly> R2rAssemblies::Open(absl::string_view simple_name) {
   main_loop_.Check();
@@ -50,14 +43,15 @@ std::optional<OpenedAssembly> R2rAssemblies::OpenPath(const std::string& path) {
 }
 
 std::shared_ptr<const std::vector<std::byte>> R2rAssemblies::Inflate(const BundleEntry& entry) {
-  const auto [it, fresh] = file_.inflated.try_emplace(entry.offset);
-  if (!fresh) return it->second;
-  absl::StatusOr<std::vector<std::byte>> bytes =
-      InflateBundleEntry(file_.content->bytes(), entry, kMaxInflatedBytes - file_.inflated_bytes);
+  if (const auto known = file_.inflated.find(entry.offset); known != file_.inflated.end()) return known->second;
+  const uint64_t room = files_.RoomToUnpack(process_.key);
+  if (entry.bytes > room) return nullptr;
+  std::shared_ptr<const std::vector<std::byte>>& unpacked = file_.inflated[entry.offset];
+  absl::StatusOr<std::vector<std::byte>> bytes = InflateBundleEntry(file_.content->bytes(), entry, room);
   if (!bytes.ok() || file_.content->content.damaged()) return nullptr;
   file_.inflated_bytes += bytes->size();
-  it->second = std::make_shared<const std::vector<std::byte>>(*std::move(bytes));
-  return it->second;
+  unpacked = std::make_shared<const std::vector<std::byte>>(*std::move(bytes));
+  return unpacked;
 }
 
 }  // namespace clrsampler

@@ -21,17 +21,18 @@ namespace clrsampler {
 // Main loop only. All that it is made with is borrowed.
 class R2rAssemblies : public AssemblyOpener {
  public:
-  R2rAssemblies(ImageFiles* images, const Process& process, R2rFile& file, R2rLoadedImage& image)
-      : images_(images), process_(process), file_(file), image_(image) {}
+  R2rAssemblies(ImageFiles* images, const R2rFiles& files, const Process& process, R2rFile& file, R2rLoadedImage& image)
+      : images_(images), files_(files), process_(process), file_(file), image_(image) {}
 
   std::optional<OpenedAssembly> Open(absl::string_view simple_name) override;
 
  private:
   std::optional<OpenedAssembly> OpenPath(const std::string& path);
-  // nullptr: damaged or too large. Remembered either way.
+  // nullptr: damaged, which is remembered, or there is no room for it now.
   std::shared_ptr<const std::vector<std::byte>> Inflate(const BundleEntry& entry);
 
   ImageFiles* images_;
+  const R2rFiles& files_;
   const Process& process_;
   R2rFile& file_;
   R2rLoadedImage& image_;

@@ -49,6 +49,8 @@ void R2rLoadedImage::AskAgain() {
 R2rFiles::R2rFiles(ImageFiles* images, R2rMemoryOptions memory, R2rMethodCounters& counters)
     : images_(images),
       counters_(counters),
+      most_unpacked_(memory.max_unpacked_bytes),
+      most_unpacked_of_one_(memory.max_unpacked_bytes_per_process),
       memory_(std::move(memory)),
       no_host_(std::make_unique<R2rFile>()),
       by_process_([this](ProcessKey, Used& used) { Release(used); }) {}
@@ -230,13 +232,30 @@ void R2rFiles::DropIdleFiles() {
   drop_unused(*no_host_);
   for (const auto& [sources, file] : files_) drop_unused(*file);
   std::vector<std::pair<uint64_t, Sources>> idle;
+  uint64_t unpacked = 0;
   for (const auto& [sources, file] : files_) {
-    if (file->users == 0) idle.emplace_back(file->idle_since, sources);
+    if (file->users != 0) continue;
+    idle.emplace_back(file->idle_since, sources);
+    unpacked += file->inflated_bytes;
   }
-  if (idle.size() <= kMaxIdleFiles) return;
   std::sort(idle.begin(), idle.end());
-  idle.resize(idle.size() - kMaxIdleFiles);
-  for (const auto& [since, sources] : idle) files_.erase(sources);
+  // Files of programs that have ended leave most of the room to those that run.
+  const uint64_t most_unpacked = most_unpacked_ / 4;
+  for (size_t left = idle.size(), i = 0; left > kMaxIdleFiles || unpacked > most_unpacked; --left, ++i) {
+    const auto file = files_.find(idle[i].second);
+    unpacked -= file->second->inflated_bytes;
+    files_.erase(file);
+  }
+}
+
+uint64_t R2rFiles::RoomToUnpack(ProcessKey key) const {
+  uint64_t all = 0, own = 0;
+  for (const auto& [sources, file] : files_) all += file->inflated_bytes;
+  if (const Used* const used = by_process_.Find(key); used != nullptr) {
+    for (const R2rFile* file : *used) own += file->inflated_bytes;
+  }
+  return std::min(most_unpacked_ - std::min(most_unpacked_, all),
+                  most_unpacked_of_one_ - std::min(most_unpacked_of_one_, own));
 }
 
 size_t R2rFiles::heap_bytes() const {

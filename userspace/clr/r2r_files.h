@@ -96,6 +96,9 @@ class R2rFiles {
   // Only what was read tells whether a file is still whole, so this question comes last.
   bool IsDamaged(R2rFile& file);
 
+  // Bytes that may still be unpacked from compressed bundles for this process. Unpacked ones stay with their file.
+  uint64_t RoomToUnpack(ProcessKey key) const;
+
   R2rMemoryImages& memory() { return memory_; }
   const R2rMemoryImages& memory() const { return memory_; }
   size_t heap_bytes() const;
@@ -121,6 +124,7 @@ class R2rFiles {
 
   ImageFiles* images_;
   R2rMethodCounters& counters_;
+  const uint64_t most_unpacked_, most_unpacked_of_one_;  // bytes: of all files, of those that one process uses
   R2rMemoryImages memory_;
   std::unique_ptr<R2rFile> no_host_;  // stands for the program of a process whose own file can't be read
   absl::flat_hash_map<Sources, std::unique_ptr<R2rFile>> files_;

@@ -48,6 +48,10 @@ struct R2rMemoryOptions {
   // happens.
   uint64_t max_total_bytes = uint64_t{512} << 20;
   size_t max_images_per_process = 1024;
+  // The bytes of assemblies that are unpacked from compressed bundles: of all files, and of those that one process
+  // uses. CoreLib has 5 MB without its code. More is not unpacked, and names that need it stay tokens.
+  uint64_t max_unpacked_bytes = uint64_t{512} << 20;
+  uint64_t max_unpacked_bytes_per_process = uint64_t{256} << 20;
 };
 
 struct R2rMemoryCounters {

@@ -74,7 +74,8 @@ R2rTables R2rMethods::TablesAt(const Process& process, const Mapping& mapping, u
       files_.FindInFile({process, &mapping, address, address, MonotonicTime::Min()});
   if (!place || place->image->r2r == nullptr || files_.IsDamaged(*place->file)) return {};
   place->image->AskAgain();
-  return {place->image->r2r.get(), std::make_unique<R2rAssemblies>(images_, process, *place->file, *place->image)};
+  return {place->image->r2r.get(),
+          std::make_unique<R2rAssemblies>(images_, files_, process, *place->file, *place->image)};
 }
 
 Resolution R2rMethods::ResolveAt(R2rFile& file, const Process& process, R2rLoadedImage& image, uint32_t rva) {
@@ -222,7 +223,7 @@ std::shared_ptr<const MethodLines> R2rMethods::LinesOf(const Process& process, c
 
 std::shared_ptr<const MethodLines> R2rMethods::ReadLines(const Process& process, R2rFile& file, R2rLoadedImage& image,
                                                          uint32_t method) {
-  R2rAssemblies assemblies(images_, process, file, image);
+  R2rAssemblies assemblies(images_, files_, process, file, image);
   const absl::StatusOr<R2rMethodName> name = image.r2r->Name(method, assemblies);
   // The offsets of a thunk are those of IL that crossgen2 made.
   if (!name.ok() || name->rid == 0 || name->name.async_body == AsyncBody::kThunk) return nullptr;
@@ -301,7 +302,7 @@ Frame R2rMethods::NamedFrame(const R2rFile& file, const R2rLoadedImage& image, M
 
 FrameId R2rMethods::NameMethod(const Process& process, R2rFile& file, R2rLoadedImage& image, uint32_t method) {
   LoadMap(process, file, image);
-  R2rAssemblies assemblies(images_, process, file, image);
+  R2rAssemblies assemblies(images_, files_, process, file, image);
   absl::StatusOr<R2rMethodName> own = OwnName(image, method, assemblies);
   if (!own.ok() || own->method_by_token || own->types_by_token) FetchMap(image);
   const std::optional<R2rFunction> start = image.r2r->Function(method);

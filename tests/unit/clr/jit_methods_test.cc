@@ -202,6 +202,23 @@ TEST_F(JitMethodsTest, BehindADeadJitdumpAMethodIsNamedAsLongAsItsCodeStands) {
   EXPECT_EQ(Ask(kHeap, 390 * kMillisecondNs).substr(0, 4), "[jit") << "something else stands there now";
 }
 
+// Other methods may have the same few bytes. A later source reads the name from memory.
+TEST_F(JitMethodsTest, BehindADeadJitdumpAShortMethodIsLeftToOthers) {
+  const std::string whole = JitdumpText().Load("One", 2000, kHeap, 63).Load("Two", 3000, kHeap + 0x1000).bytes();
+  tree.Write(tree.jitdump(), whole.substr(0, whole.size() - 10));
+  JitMethodsOptions options{.names = NameStyle::kRaw};
+  options.read_memory = [&](uint32_t, uint64_t, std::span<std::byte> bytes) {
+    std::memcpy(bytes.data(), whole.data() + whole.find("One") + 4, bytes.size());
+    return true;
+  };
+  methods = std::make_unique<JitMethods>(options, frames, notices, clock);
+  Poll(5 * kMillisecondNs);
+  Poll(300 * kMillisecondNs);
+  EXPECT_EQ(Ask(kHeap, 2500), "One") << "as long as the jitdump speaks";
+  EXPECT_EQ(Ask(kHeap, 250 * kMillisecondNs).substr(0, 4), "[jit");
+  EXPECT_EQ(methods->counters().code_compared, 0u);
+}
+
 TEST_F(JitMethodsTest, AnAnswerOfADeadJitdumpEndsWithIt) {
   const std::string whole = JitdumpText().Load("One", 2000, kHeap).Load("Two", 3000, kHeap + 0x1000).bytes();
   tree.Write(tree.jitdump(), whole.substr(0, whole.size() - 10));

@@ -1,1 +1,1 @@
-clrsampler_test(r2r_test SOURCES r2r_map_content_test.cc r2r_memory_images_test.cc r2r_methods_test.cc DEPS clrsampler_clr_r2r)
+clrsampler_test(r2r_test SOURCES r2r_assemblies_test.cc r2r_map_content_test.cc r2r_memory_images_test.cc r2r_methods_test.cc DEPS clrsampler_clr_r2r)

@@ -19,6 +19,7 @@
 #include "os/file_io.h"
 #include "status/notices.h"
 #include "test_paths.h"
+#include "unit/clr/bundle_host.h"
 #include "unit/formats/pe/fixture.h"
 #include "unit/process/mapping_of_file.h"
 #include "unit/symbol_server/fake_symbol_files.h"
@@ -428,44 +429,22 @@ TEST_F(R2rMethodsTest, AMapFromASymbolServerStandsInForAMissingComponent) {
 }
 
 TEST_F(R2rMethodsTest, ImagesInsideASingleFileHost) {
-  // An ELF header with one loadable segment of 512 bytes, the bundle behind it, the image 64-byte aligned.
-  std::string host(512, '\0');
-  host.replace(0, 6,
-               std::string("\x7F"
-                           "ELF\2\1",
-                           6));
-  auto put = [&](size_t at, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) host[at + i] = static_cast<char>(value >> 8 * i);
-  };
-  put(32, 64, 8), put(54, 56, 2), put(56, 1, 2), put(64, 1, 4), put(72, 0, 8), put(96, 512, 8);
-  const unsigned char marker[] = {0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93,
-                                  0x02, 0x14, 0xd7, 0xa0, 0x32, 0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae,
-                                  0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae};
-  host.replace(200, 32, reinterpret_cast<const char*>(marker), 32);
   const std::string image = ReadFixture("10.0.14-x64/shapes.dll");
-  host.resize(4096 + 64 * 15);
-  const uint64_t offset = host.size();
-  host += image;
-  put(192, host.size(), 8);
-  auto number = [&](uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) host += static_cast<char>(value >> 8 * i);
-  };
-  number(6, 4), number(0, 4), number(1, 4), host += "\2id", host += std::string(40, '\0');
-  number(offset, 8), number(image.size(), 8), number(0, 8), host += "\1\12shapes.dll";
-  Write("host", host);
+  Write("host", BundleHost({{"first.txt", "no image"}, {"shapes.dll", image}}));
+  constexpr uint64_t kOffset = kBundleFiles + 64;
   Write("shapes.ni.r2rmap", ReadFixture("10.0.14-x64/shapes.ni.r2rmap"));  // beside the host
 
-  const Mapping mapping = Map("host", 4096);
+  const Mapping mapping = Map("host", kBundleFiles);
   const auto pe = PeImage::Parse(AsBytes(image));
   for (const auto& [rva, text] : ReadFixtureMap("10.0.14-x64/shapes.ni.r2rmap").names) {
-    const auto frame = At(mapping, offset + *pe->OffsetOfRva(rva));
+    const auto frame = At(mapping, kOffset + *pe->OffsetOfRva(rva));
     ASSERT_TRUE(frame.has_value());
     EXPECT_EQ(frame->text, text);
     EXPECT_EQ(frame->source, NameSource::kR2rMap);
   }
   EXPECT_EQ(methods_.counters().bundles, 1u);
-  EXPECT_EQ(At(mapping, 4096), std::nullopt);     // in front of the image
-  EXPECT_EQ(At(Map("host"), 100), std::nullopt);  // the host's own code
+  EXPECT_EQ(At(mapping, kBundleFiles), std::nullopt);  // in front of the image
+  EXPECT_EQ(At(Map("host"), 100), std::nullopt);       // the host's own code
 }
 
 TEST_F(R2rMethodsTest, OtherMappingsAreLeftToOthers) {

@@ -50,7 +50,6 @@ constexpr uint32_t kNext = 8, kResumeInfo = 16, kDiagnosticIp = 8, kOwner = 40;
 constexpr uint32_t kParent = 16;             // of a MethodTable
 constexpr uint32_t kRowShift = 8;            // of its second flags, .NET 9 and newer
 constexpr uint32_t kFirstRuntimeAsync = 11;  // the first major version with such methods
-constexpr uint32_t kMostTypes = 1 << 16;     // CoreLib defines some 4,000
 constexpr uint32_t kMachineArgument = 1;     // of AsyncStateMachineBox<TResult, TStateMachine>
 
 uint32_t ActionTarget(uint32_t major) { return major >= 11 ? 16 : 8; }
@@ -142,12 +141,7 @@ std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
   wire.runtime.owner_link = kOwner;
   wire.runtime.suspended_at = kDiagnosticIp;
   uint32_t boxes = 0, awaits = 0, helpers = 1;
-  const MetadataTables& tables = *core->names.tables;
-  std::string name;
-  const uint32_t rows = std::min<uint32_t>(tables.rows(MetadataTable::kTypeDef), kMostTypes);
-  for (uint32_t row = 1; row <= rows; ++row) {
-    name.clear();
-    if (!tables.AppendTypeName({MetadataTable::kTypeDef, row}, name)) return std::nullopt;
+  const auto note = [&](uint32_t row, absl::string_view name) {
     const AsyncKind kind = AsyncKindOf(name);
     if (kind == AsyncKind::kAction) wire.tasks.action_row = row;
     if (kind == AsyncKind::kBox && boxes < WIRE_ASYNC_BOX_ROWS) wire.tasks.box_rows[boxes++] = row;
@@ -157,7 +151,9 @@ std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
       wire.runtime.continuation_rows[helpers++] = row;
     }
     if (kind == AsyncKind::kAwait && awaits < WIRE_ASYNC_AWAIT_ROWS) wire.tasks.await_rows[awaits++] = row;
-  }
+    return true;
+  };
+  if (!core->names.tables->ForEachTypeName(note)) return std::nullopt;
   if (boxes == 0) return std::nullopt;
   if (wire.runtime.task_row == 0 || wire.runtime.continuation_rows[0] == 0) wire.runtime = {};
   return wire;
@@ -166,8 +162,15 @@ std::optional<wire_async_layouts> AsyncTypes::LayoutOf(RuntimeMemory& runtime) {
 const AsyncType& AsyncTypes::At(RuntimeMemory& runtime, uint64_t method_table) {
   main_loop_.Check();
   if (const auto known = types_.find(method_table); known != types_.end()) return known->second;
-  if (types_.size() >= kMaxTypes) types_.clear();
-  return types_[method_table] = Read(runtime, method_table).value_or(AsyncType{});
+  AsyncType type = Read(runtime, method_table).value_or(AsyncType{});
+  size_t bytes = type.method.module.size() + type.method.type.size();
+  for (const std::string& argument : type.method.type_args) bytes += argument.size();
+  if (types_.size() >= kMaxTypes || bytes_ + bytes > kMaxTextBytes) {
+    types_.clear();
+    bytes_ = 0;
+  }
+  bytes_ += bytes;
+  return types_[method_table] = std::move(type);
 }
 
 const AsyncType* AsyncTypes::Find(uint64_t method_table) const {

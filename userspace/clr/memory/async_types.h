@@ -66,9 +66,10 @@ class AsyncTypes {
   const AsyncType* Find(uint64_t method_table) const;
 
  private:
-  static constexpr size_t kMaxTypes = 1 << 16;
+  static constexpr size_t kMaxTypes = 1 << 16, kMaxTextBytes = 16 << 20;
 
   absl::flat_hash_map<uint64_t, AsyncType> types_;
+  size_t bytes_ = 0;  // of the texts in them
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

@@ -295,18 +295,19 @@ void CodeRanges::Remember(uint64_t slot, Chain chain) {
   chains_.insert_or_assign(slot, std::move(chain));
 }
 
-std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& section) const {
+std::vector<uint64_t> CodeRanges::Starts(MemoryProbe& probe, const CodeSection& section, size_t most) const {
   std::vector<uint64_t> starts;
   const std::optional<CodeHeap> heap = HeapOf(probe, section);
   if (!heap) return starts;
   const uint64_t base = heap->map_base, map = heap->nibble_map;
   std::array<uint32_t, 256> words;
   const uint64_t count = (heap->used.end - base + kNibbleWordBytes - 1) / kNibbleWordBytes;
-  for (uint64_t first = 0; first < count; first += words.size()) {
+  for (uint64_t first = 0; first < count && starts.size() < most; first += words.size()) {
     const uint64_t some = std::min<uint64_t>(words.size(), count - first);
-    if (!probe.Read(map + 4 * first, std::as_writable_bytes(std::span(words)).first(4 * some))) return starts;
+    if (!probe.Read(map + 4 * first, std::as_writable_bytes(std::span(words)).first(4 * some))) break;
     for (uint64_t i = 0; i < some; ++i) AppendMethodStarts(layout_.nibble_map, first + i, words[i], starts);
   }
+  starts.resize(std::min(starts.size(), most));
   for (uint64_t& start : starts) start += base;
   return starts;
 }

@@ -99,8 +99,8 @@ class CodeRanges {
   // All sections; at most kMaxSections. The probe needs a budget of some thousand reads for the first time; later ones
   // read the map's tables, and what is new or can be freed.
   std::vector<CodeSection> Sections(MemoryProbe& probe);
-  // Where methods and stubs begin in a code heap.
-  std::vector<uint64_t> Starts(MemoryProbe& probe, const CodeSection& heap) const;
+  // Where methods and stubs begin in a code heap: the first `most`. A map that is made up tells any number of them.
+  std::vector<uint64_t> Starts(MemoryProbe& probe, const CodeSection& heap, size_t most) const;
 
   // Bytes of a function whose RUNTIME_FUNCTION has no end; `base` is where its addresses count from.
   static uint32_t LengthByUnwindData(MemoryProbe& probe, uint64_t base, uint32_t unwind_data);

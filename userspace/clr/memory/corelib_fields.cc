@@ -7,6 +7,7 @@ namespace {
 
 constexpr uint32_t kFieldDescBytes = 16;
 constexpr uint32_t kMaxFields = 1024;
+constexpr size_t kMaxFieldTypes = 1024;  // a made-up object has a made-up type
 // Bits of a FieldDesc's first number: the row of its field, and the kind of the field.
 constexpr uint32_t kRowMask = 0xFF'FFFF, kStatic = 1 << 24, kThreadStatic = 1 << 25, kRva = 1 << 26;
 constexpr uint32_t kOffsetMask = (1 << 27) - 1;
@@ -32,12 +33,11 @@ std::shared_ptr<const RuntimeModule> CoreLibFields::CoreLib(MemoryProbe& probe) 
 // 0: there is none.
 uint32_t CoreLibFields::TypeDefNamed(const RuntimeModule& core_lib, absl::string_view name) {
   if (const auto known = type_defs_.find(name); known != type_defs_.end()) return known->second;
-  std::string text;
   uint32_t found = 0;
-  for (uint32_t rid = 1; rid <= core_lib.names.tables->rows(MetadataTable::kTypeDef) && found == 0; ++rid) {
-    text.clear();
-    if (core_lib.names.tables->AppendTypeName({MetadataTable::kTypeDef, rid}, text) && text == name) found = rid;
-  }
+  core_lib.names.tables->ForEachTypeName([&](uint32_t rid, absl::string_view text) {
+    if (text == name) found = rid;
+    return found == 0;
+  });
   type_defs_.emplace(std::string(name), found);
   return found;
 }
@@ -64,13 +64,14 @@ bool CoreLibFields::IsOf(MemoryProbe& probe, uint64_t method_table, absl::string
 
 uint32_t CoreLibFields::TypeDefOf(MemoryProbe& probe, uint64_t method_table) const {
   const auto& at = runtime_.layout().method_table;
-  if (at.rid_in_flags2) return probe.Value<uint32_t>(method_table + at.flags2) >> 8;
-  return probe.Value<uint16_t>(method_table + at.flags2 + 2);
+  if (at.rid_in_flags2) return at.TypeDefRow(probe.Value<uint32_t>(method_table + at.flags2));
+  return at.TypeDefRow(uint32_t{probe.Value<uint16_t>(method_table + at.flags2 + 2)} << 16);
 }
 
 // An instantiation shares the class of the canonical one, whose address has its lowest bit set.
 std::optional<CoreLibFields::Field> CoreLibFields::Find(MemoryProbe& probe, uint64_t method_table,
                                                         absl::string_view field) {
+  if (fields_.size() >= kMaxFieldTypes) fields_.clear();
   auto& known = fields_[method_table];
   if (const auto found = known.find(field); found != known.end()) return found->second;
   const std::shared_ptr<const RuntimeModule> core_lib = CoreLib(probe);

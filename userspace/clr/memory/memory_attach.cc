@@ -223,6 +223,7 @@ void MemoryMethods::Poll(const Process& process, MonotonicTime now) {
   if (process.exec_announced != MonotonicTime::Max() || process.exited != MonotonicTime::Max()) return;
   ProcessState* state = TargetOf(process, now);
   if (state != nullptr && state->runtime != nullptr) {
+    state->runtime->NextIteration();
     NoteOwners(*state, state->heaps.Poll(*state->runtime, process.mappings, now, PublisherFor(process)));
   }
   if (state != nullptr && state->is_dotnet && state->refusal.empty() &&

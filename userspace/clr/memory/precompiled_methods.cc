@@ -15,6 +15,7 @@ constexpr uint32_t kMaxBuckets = 1 << 20;
 constexpr uint32_t kMaxFunctions = 2 << 20;  // of one process: 24 MB; a composite framework has 215,000
 constexpr int kMapReads = 200'000;           // as long as the target says
 constexpr size_t kMapBytes = size_t{1} << 30;
+constexpr size_t kMaxR2rModules = 1 << 14;  // of one process
 
 // The size of a bucket of the runtime's hash map: four keys and four values. Values are shifted right by one, and their
 // highest bit marks a collision.
@@ -30,9 +31,15 @@ struct PrecompiledMethods::Image {
     uint32_t begin = 0, second = 0;  // its end, or its unwind data where that has the length
   };
   std::vector<Row> functions;
-  absl::flat_hash_map<uint64_t, uint64_t> methods;  // entry point -> MethodDesc
+  absl::flat_hash_map<uint64_t, uint64_t> methods;  // entry point -> MethodDesc; as of the last look
+  size_t most_methods = 0;                          // of any look
   uint32_t misses = 0;     // questions without an answer since the last look at the runtime's map
   uint32_t next_look = 1;  // after so many of them
+
+  bool HasFunctionAt(uint64_t address) const {
+    const auto row = std::ranges::lower_bound(functions, address - base, {}, &Row::begin);
+    return row != functions.end() && row->begin == address - base;
+  }
 };
 
 PrecompiledMethods::PrecompiledMethods(const RuntimeLayout& layout, MemoryReader& memory)
@@ -42,6 +49,10 @@ PrecompiledMethods::~PrecompiledMethods() = default;
 std::optional<PrecompiledMethods::Function> PrecompiledMethods::Find(MemoryProbe& probe, const CodeSection& section,
                                                                      uint64_t address) {
   main_loop_.Check();
+  if (images_.size() >= kMaxR2rModules) {
+    images_.clear();
+    functions_ = 0;
+  }
   std::unique_ptr<Image>& image = images_[section.r2r_module];
   if (image == nullptr) image = ReadImage(probe, section);
   if (image == nullptr || !probe.ok()) return std::nullopt;
@@ -98,13 +109,17 @@ std::optional<uint64_t> PrecompiledMethods::MethodAt(MemoryProbe& probe, Image& 
     // The method may have been prepared since the last look. The whole map is copied for it, so this is done less and
     // less often while it brings nothing.
     if (++image.misses < image.next_look) return std::nullopt;
+    // A hostile map tells other keys each time, so only those count that are functions.
     image.misses = 0;
-    const size_t before = image.methods.size();
-    for (const Prepared& prepared : PreparedIn(section, probe)) {
-      image.methods[prepared.entry_point] = prepared.method_desc;
-    }
+    absl::flat_hash_map<uint64_t, uint64_t> methods;
+    ForEachPrepared(section, probe, [&](const Prepared& prepared) {
+      if (image.HasFunctionAt(prepared.entry_point)) methods[prepared.entry_point] = prepared.method_desc;
+    });
+    if (probe.ok()) image.methods = std::move(methods);
     constexpr uint32_t kMostMisses = 4096;
-    image.next_look = image.methods.size() > before ? 1 : std::min(2 * image.next_look, kMostMisses);
+    const bool more = image.methods.size() > image.most_methods;
+    image.most_methods = std::max(image.most_methods, image.methods.size());
+    image.next_look = more ? 1 : std::min(2 * image.next_look, kMostMisses);
     method = image.methods.find(start);
   }
   if (method == image.methods.end()) return std::nullopt;
@@ -113,8 +128,19 @@ std::optional<uint64_t> PrecompiledMethods::MethodAt(MemoryProbe& probe, Image& 
 
 std::vector<PrecompiledMethods::Prepared> PrecompiledMethods::PreparedIn(const CodeSection& section,
                                                                          MemoryProbe& failed) const {
-  MemoryProbe probe(memory_, kMapReads, kMapBytes);
   std::vector<Prepared> prepared;
+  ForEachPrepared(section, failed, [&](const Prepared& method) {
+    failed.Require(section.range.contains(method.entry_point), "a prepared method lies outside its image");
+    failed.Require(prepared.size() < kMaxFunctions, "too many prepared methods");
+    if (failed.ok()) prepared.push_back(method);
+  });
+  if (!failed.ok()) prepared.clear();
+  return prepared;
+}
+
+void PrecompiledMethods::ForEachPrepared(const CodeSection& section, MemoryProbe& failed,
+                                         absl::FunctionRef<void(Prepared)> visit) const {
+  MemoryProbe probe(memory_, kMapReads, kMapBytes);
   const uint64_t info = probe.Pointer(section.r2r_module + layout_.module.r2r_info);
   const auto fields = probe.Block<RuntimeLayout::R2rInfo::kBytes>(info);
   probe.Require(FieldOf<uint64_t>(fields, layout_.r2r_info.module) == section.r2r_module,
@@ -126,23 +152,19 @@ std::vector<PrecompiledMethods::Prepared> PrecompiledMethods::PreparedIn(const C
   // The runtime makes the map with some buckets.
   probe.Require(count > 0 && count <= kMaxBuckets, "a hash map of an impossible size");
   std::array<uint64_t, 8 * 64> some;
-  for (uint32_t done = 0; done < count && probe.ok();) {
+  for (uint32_t done = 0; done < count && probe.ok() && failed.ok();) {
     const uint32_t now = std::min<uint32_t>(64, count - done);
     // Bucket 0 holds the count.
     probe.Read(buckets + kBucketBytes * (done + 1), std::as_writable_bytes(std::span(some)).first(now * kBucketBytes));
     for (uint32_t i = 0; i < now && probe.ok(); ++i) {
       for (uint32_t slot = 0; slot < kSlots; ++slot) {
         const uint64_t key = some[8 * i + slot];
-        if (key > 1) prepared.push_back({key, (some[8 * i + kSlots + slot] & 0x7FFFFFFFFFFFFFFF) << 1});
+        if (key > 1) visit({key, (some[8 * i + kSlots + slot] & 0x7FFFFFFFFFFFFFFF) << 1});
       }
     }
     done += now;
   }
-  if (!probe.ok()) {
-    failed.Fail(probe.failure(), probe.detail());
-    prepared.clear();
-  }
-  return prepared;
+  if (!probe.ok()) failed.Fail(probe.failure(), probe.detail());
 }
 
 }  // namespace clrsampler

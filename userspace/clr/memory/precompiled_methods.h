@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "clr/memory/code_ranges.h"
 #include "clr/memory/memory_probe.h"
 #include "clr/memory/runtime_layout.h"
@@ -32,7 +33,8 @@ class PrecompiledMethods {
   std::optional<Function> Find(MemoryProbe& probe, const CodeSection& section, uint64_t address);
 
   // Entry points of methods that the runtime has prepared, with their MethodDescs. Where they can't be read there are
-  // none, and `failed` says why: it takes the failure, and its own budget does not count.
+  // none, and `failed` says why: it takes the failure, and its own budget does not count. So it is where one lies
+  // outside of the section.
   struct Prepared {
     uint64_t entry_point;
     uint64_t method_desc;
@@ -44,6 +46,8 @@ class PrecompiledMethods {
 
   std::unique_ptr<Image> ReadImage(MemoryProbe& probe, const CodeSection& section);
   std::optional<uint64_t> MethodAt(MemoryProbe& probe, Image& image, const CodeSection& section, uint64_t start) const;
+  // Tells `visit` what the runtime's map holds, which can be anything. Some of it may have been told before a failure.
+  void ForEachPrepared(const CodeSection& section, MemoryProbe& failed, absl::FunctionRef<void(Prepared)> visit) const;
 
   const RuntimeLayout& layout_;
   MemoryReader& memory_;

@@ -80,6 +80,14 @@ struct RuntimeLayout {
     // A bit of the flags: the type can be freed. src/coreclr/vm/methodtable.h.
     uint32_t collectible = 0x00200000;
     static constexpr uint32_t kBytes = 64;
+
+    // By the word at `flags2`. 0: none, or before 9 a row above 65,534, which stands elsewhere
+    // (METHODTABLE_TOKEN_OVERFLOW).
+    uint32_t TypeDefRow(uint32_t word) const {
+      constexpr uint32_t kOverflow = 0xFFFF;
+      if (rid_in_flags2) return word >> 8;
+      return word >> 16 == kOverflow ? 0 : word >> 16;
+    }
   } method_table;
   struct TypeDesc {
     uint32_t argument = 16, variable_module = 16, variable_token = 40, function_count = 24, function_types = 32;

@@ -121,7 +121,7 @@ void RuntimeMemory::NameStub(uint32_t kind, uint64_t address, ManagedCode& found
 }
 
 void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, uint64_t address, ManagedCode& found) {
-  const std::optional<MethodCode> code = ranges_->FindMethod(probe, heap, address);
+  const std::optional<MethodCode> code = CodeAt(probe, heap, address);
   if (!code) {
     found.kind = ManagedCode::Kind::kNoMethod;
     return;
@@ -154,22 +154,36 @@ void RuntimeMemory::NameCompiled(MemoryProbe& probe, const CodeSection& heap, ui
   }
 }
 
+// Nothing tells where stubs end. So a method that was freed behind some would count as one of them.
+std::optional<MethodCode> RuntimeMemory::CodeAt(MemoryProbe& probe, const CodeSection& heap, uint64_t address) {
+  std::optional<MethodCode> code = ranges_->FindMethod(probe, heap, address);
+  if (!code || code->stub_kind == 0 || !heap.collectible) return code;
+  std::array<std::byte, 2 * kMaxJumpStubBytes> buffer;
+  const auto [begin, bytes] = ReadAround(address, buffer);
+  return JumpStubAround(layout_.machine, address, bytes, begin) ? code : std::nullopt;
+}
+
+// As much before the address as behind it, or what of it is in the address's page. Empty: it can't be read.
+RuntimeMemory::Surroundings RuntimeMemory::ReadAround(uint64_t address, std::span<std::byte> buffer) {
+  constexpr uint64_t kPage = 4096;
+  uint64_t begin = address - std::min<uint64_t>(address, buffer.size() / 2);
+  std::span<std::byte> bytes = buffer;
+  if (memory_.Read(begin, bytes)) return {begin, bytes};
+  // The heap may end before or behind the address.
+  const uint64_t page = address / kPage * kPage;
+  const uint64_t end = std::min(page + kPage, begin + bytes.size());
+  begin = std::max(page, begin);
+  bytes = bytes.first(end - begin);
+  if (memory_.Read(begin, bytes)) return {begin, bytes};
+  return {address, {}};
+}
+
 absl::string_view RuntimeMemory::StubName(uint32_t kind, uint64_t address) {
   const absl::string_view name = StubKindName(layout_.major, kind);
   if (name != kLinkedStub) return name;
   // One heap holds several kinds.
-  constexpr uint64_t kAround = kMaxStubBytes + kStubHeaderBytes, kPage = 4096;
-  std::array<std::byte, 2 * kAround> buffer;
-  uint64_t begin = address - std::min(address, kAround);
-  std::span<std::byte> bytes(buffer);
-  if (!memory_.Read(begin, bytes)) {
-    // The heap may end before or behind the address.
-    const uint64_t page = address / kPage * kPage;
-    const uint64_t end = std::min(page + kPage, begin + bytes.size());
-    begin = std::max(page, begin);
-    bytes = bytes.first(end - begin);
-    if (!memory_.Read(begin, bytes)) return name;
-  }
+  std::array<std::byte, 2 * (kMaxStubBytes + kStubHeaderBytes)> buffer;
+  const auto [begin, bytes] = ReadAround(address, buffer);
   const std::optional<StubCode> stub = LinkedStubAround(layout_.machine, address, bytes, begin);
   return stub.has_value() ? stub->kind : name;
 }
@@ -221,7 +235,7 @@ std::optional<RuntimeCode> RuntimeMemory::FindCode(uint64_t address) {
         break;
       case CodeSectionKind::kCodeHeap:
         found.kind = ManagedCode::Kind::kNoMethod;
-        if (const std::optional<MethodCode> code = ranges_->FindMethod(probe, *section, address)) {
+        if (const std::optional<MethodCode> code = CodeAt(probe, *section, address)) {
           found.kind = code->stub_kind != 0 ? ManagedCode::Kind::kStub : ManagedCode::Kind::kMethod;
           found.code = *code;
         }
@@ -284,9 +298,8 @@ std::optional<HeapOwner> RuntimeMemory::OwnerOfHeap(uint64_t address) {
   if (!section || !section->collectible || section->kind != CodeSectionKind::kCodeHeap) return std::nullopt;
   // Most such heaps are of dynamic methods, whose owner is there for good: three reads tell.
   if (ranges_->OwnerOf(probe, *section).number == 0) return std::nullopt;
-  const std::vector<uint64_t> starts = ranges_->Starts(probe, *section);
-  for (size_t i = 0; i < std::min(starts.size(), kMostTried); ++i) {
-    const std::optional<ManagedCode> found = Find(starts[i]);
+  for (const uint64_t start : ranges_->Starts(probe, *section, kMostTried)) {
+    const std::optional<ManagedCode> found = Find(start);
     if (!found || found->kind != ManagedCode::Kind::kMethod) continue;
     return found->owner.number == 0 ? std::nullopt : std::optional(found->owner);
   }
@@ -301,8 +314,9 @@ std::vector<CodeSection> RuntimeMemory::Sections() {
 
 std::vector<uint64_t> RuntimeMemory::Starts(const CodeSection& heap) {
   main_loop_.Check();
+  constexpr size_t kMostListed = 1 << 20;
   MemoryProbe probe(memory_, kListBudget, size_t{1} << 30);
-  return ranges_->Starts(probe, heap);
+  return ranges_->Starts(probe, heap, kMostListed);
 }
 
 bool RuntimeMemory::NamePrecompiled(MemoryProbe& probe, const CodeSection& section, uint64_t address,

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,8 @@ class RuntimeMemory {
   std::optional<RuntimeCode> FindCode(uint64_t address);
   // Whether the method whose code was found before is still the one there.
   bool Stands(const MethodCode& code);
+  // A new iteration of the main loop: some more may be read of what a target changes all the time.
+  void NextIteration();
 
   ProbeFailure last_failure() const { return last_failure_; }
   const char* last_detail() const { return last_detail_; }
@@ -149,7 +152,7 @@ class RuntimeMemory {
   // methods.
   std::optional<HeapOwner> OwnerOfHeap(uint64_t address);
 
-  // For listings and tests: all code sections, and the starts in a code heap.
+  // For listings and tests: all code sections, and the starts in a code heap, at most 1,048,576 of them.
   std::vector<CodeSection> Sections();
   std::vector<uint64_t> Starts(const CodeSection& heap);
   // Entry points of precompiled methods that the runtime has prepared, with their MethodDescs.
@@ -167,6 +170,12 @@ class RuntimeMemory {
   absl::Status SelfTest(const MappedContentFinder& files, bool proven);
   absl::Status CompareSection(const CodeSection& section, R2rImage& image, AssemblyOpener& assemblies, size_t most);
   void LookForArguments(const std::vector<CodeSection>& sections);
+  std::optional<MethodCode> CodeAt(MemoryProbe& probe, const CodeSection& heap, uint64_t address);
+  struct Surroundings {
+    uint64_t begin;
+    std::span<const std::byte> bytes;
+  };
+  Surroundings ReadAround(uint64_t address, std::span<std::byte> buffer);
   absl::string_view StubName(uint32_t kind, uint64_t address);
   void NameStub(uint32_t kind, uint64_t address, ManagedCode& found);
   void NameCompiled(MemoryProbe& probe, const CodeSection& heap, uint64_t address, ManagedCode& found);
@@ -176,8 +185,9 @@ class RuntimeMemory {
                      const MethodCode* compiled);
   // The tier of code that is never replaced by a better one. Empty: not known.
   std::string UntieredTierOf(const RuntimeMethod& method);
-  uint64_t VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
-  void RefreshVersionTable();
+  // 0: it has none. nullopt: that is not known now.
+  std::optional<uint64_t> VersionState(MemoryProbe& probe, const RuntimeMethod& method, uint64_t method_desc);
+  bool RefreshVersionTable();  // false: the copy is not what the table is now
 
   // Reads of lists that are as long as the target says.
   static constexpr int kListBudget = 200'000;
@@ -205,6 +215,10 @@ class RuntimeMemory {
   absl::flat_hash_map<uint64_t, uint64_t> version_states_;
   uint64_t version_table_ = 0;
   uint32_t version_count_ = 0;
+  // The work of copying the table, in slots. A large program's first copy has room in it. It falls below zero by what
+  // the last copy had too much, and NextIteration adds some.
+  static constexpr int64_t kMostVersionWork = 4 << 20;
+  int64_t version_work_left_ = kMostVersionWork;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

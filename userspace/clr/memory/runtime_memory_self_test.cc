@@ -45,9 +45,6 @@ absl::Status RuntimeMemory::CompareSection(const CodeSection& section, R2rImage&
   if (!table.ok()) return TryAgain(kTable, table.detail());
   std::vector<uint32_t> entry_points;
   for (const PreparedMethod& method : prepared) {
-    if (!section.range.contains(method.entry_point)) {
-      return TryAgain(kTable, "a prepared method lies outside its image");
-    }
     entry_points.push_back(static_cast<uint32_t>(method.entry_point - section.range.begin));
   }
   std::optional<MemoryProbe> unread;
@@ -107,12 +104,14 @@ absl::Status RuntimeMemory::SelfTest(const MappedContentFinder& files, bool prov
 void RuntimeMemory::LookForArguments(const std::vector<CodeSection>& sections) {
   constexpr size_t kMostBodies = 2000;
   absl::flat_hash_set<uint64_t> seen;
-  size_t looked_at = 0;
+  size_t left = kMostBodies;
+  MemoryProbe maps(memory_, kListBudget, size_t{64} << 20);
   for (const CodeSection& section : sections) {
+    if (left == 0 || seen.size() >= SelfTestReport::kEnoughPlausible) break;
     if (section.kind != CodeSectionKind::kCodeHeap || section.collectible) continue;
-    MemoryProbe starts(memory_, kListBudget, size_t{64} << 20);
-    for (const uint64_t start : ranges_->Starts(starts, section)) {
-      if (++looked_at > kMostBodies || seen.size() >= SelfTestReport::kEnoughPlausible) break;
+    for (const uint64_t start : ranges_->Starts(maps, section, left)) {
+      if (seen.size() >= SelfTestReport::kEnoughPlausible) break;
+      --left;
       MemoryProbe probe(memory_);
       const std::optional<MethodCode> code = ranges_->MethodAt(probe, section, start);
       if (!code || code->stub_kind != 0) continue;

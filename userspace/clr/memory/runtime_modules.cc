@@ -189,7 +189,9 @@ std::unique_ptr<RuntimeModule> RuntimeModules::Load(MemoryProbe& probe, uint64_t
   if (!probe.ok()) return nullptr;
   module->loaded = {base, base + size};
   module->flat = flat;
-  const absl::Status status = base != 0 ? LoadImage(base, flat, transient, *module) : LoadEmitted(address, *module);
+  const absl::Status status =
+      base != 0 ? LoadImage(base, flat, transient, *module) : LoadEmitted(probe, address, *module);
+  if (!probe.ok()) return nullptr;
   if (!status.ok()) module->trouble = std::string(status.message());
   if (module->names.tables) {
     if (const auto name = module->names.tables->AssemblyName()) module->names.name = std::string(*name);
@@ -242,18 +244,24 @@ uint32_t RuntimeModules::EmittedBytes(uint64_t address) {
   return copy == 0 ? 0 : probe.Value<uint32_t>(copy);
 }
 
-absl::Status RuntimeModules::LoadEmitted(uint64_t address, RuntimeModule& module) {
+absl::Status RuntimeModules::LoadEmitted(MemoryProbe& probe, uint64_t address, RuntimeModule& module) {
   module.emitted = true;
   if (!layout_.module.dynamic_metadata) {
     return absl::UnimplementedError(
         absl::StrCat(".NET ", layout_.major, " keeps no copy of the names of emitted code"));
   }
-  MemoryProbe probe(memory_);
-  const uint64_t copy = probe.Pointer(address + *layout_.module.dynamic_metadata);
-  const uint32_t bytes = copy == 0 ? 0 : probe.Value<uint32_t>(copy);
-  if (!probe.ok() || bytes == 0) return absl::UnavailableError("the runtime keeps no copy of its metadata");
+  MemoryProbe own(memory_);
+  const uint64_t slot = address + *layout_.module.dynamic_metadata;
+  const uint64_t copy = own.Pointer(slot);
+  const uint32_t bytes = copy == 0 ? 0 : own.Value<uint32_t>(copy);
+  if (!own.ok() || bytes == 0) return absl::UnavailableError("the runtime keeps no copy of its metadata");
   if (bytes > kMaxEmittedBytes) return absl::DataLossError("its metadata has an impossible size");
   absl::StatusOr<std::vector<std::byte>> metadata = Copy(memory_, {copy + 4, copy + 4 + bytes});
+  // The runtime frees its copy when it makes a larger one, so these bytes may be anything by now.
+  if (own.Pointer(slot) != copy || own.Value<uint32_t>(copy) != bytes) {
+    probe.Fail(ProbeFailure::kChanged, "emitted metadata grew while it was copied");
+    return absl::UnavailableError(probe.detail());
+  }
   RETURN_IF_ERROR(metadata.status());
   return Take(*std::move(metadata), module);
 }
@@ -262,9 +270,9 @@ absl::Status RuntimeModules::Take(std::vector<std::byte> metadata, RuntimeModule
   if (held_bytes_ + transient_held_bytes_ + metadata.size() > kMaxCopiedBytes) {
     return absl::ResourceExhaustedError("more metadata than is copied of one process");
   }
-  module.copied_bytes = metadata.size();
   std::shared_ptr<const std::vector<std::byte>> shared = copies_.Share(std::move(metadata));
   ASSIGN_OR_RETURN(module.names.tables, MetadataTables::Parse(*shared));
+  module.copied_bytes = shared->size();
   module.metadata = *shared;
   module.content = std::move(shared);
   ++copied_;

@@ -89,7 +89,8 @@ class RuntimeModules {
   std::unique_ptr<RuntimeModule> Load(MemoryProbe& probe, uint64_t address, bool transient);
   absl::Status LoadImage(uint64_t base, bool flat, bool transient, RuntimeModule& module);
   uint32_t EmittedBytes(uint64_t address);  // of the copy that the runtime keeps
-  absl::Status LoadEmitted(uint64_t address, RuntimeModule& module);
+  // Fails the probe where the copy is replaced meanwhile.
+  absl::Status LoadEmitted(MemoryProbe& probe, uint64_t address, RuntimeModule& module);
   absl::Status Take(std::vector<std::byte> metadata, RuntimeModule& module);
 
   const RuntimeLayout& layout_;

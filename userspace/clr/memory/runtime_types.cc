@@ -60,13 +60,12 @@ bool IsMethodName(absl::string_view text) {
 
 void RuntimeTypes::ForgetTransient() {
   main_loop_.Check();
-  transient_.clear();
+  transient_.Clear();
   modules_.ForgetTransient();
 }
 
 uint32_t RuntimeTypes::TypeDefOf(const MethodTableBlock& table) const {
-  if (layout_.method_table.rid_in_flags2) return FieldOf<uint32_t>(table, layout_.method_table.flags2) >> 8;
-  return FieldOf<uint16_t>(table, layout_.method_table.flags2 + 2);
+  return layout_.method_table.TypeDefRow(FieldOf<uint32_t>(table, layout_.method_table.flags2));
 }
 
 std::shared_ptr<const RuntimeModule> RuntimeTypes::ModuleOf(MemoryProbe& probe, uint64_t address,
@@ -74,29 +73,46 @@ std::shared_ptr<const RuntimeModule> RuntimeTypes::ModuleOf(MemoryProbe& probe, 
   return modules_.At(probe, DefiningModuleOf(probe, address, table), transient);
 }
 
-// Before .NET 9 the field is the module that loaded the type. Another module may define it: an instantiation over types
-// of this module, like AsyncStateMachineBox<T>. That module is then in an optional slot (src/coreclr/vm/methodtable.h
-// of 8.0). The low bits of the second flag word say which slots there are. The first two that are free lie in the
-// object. The others lie behind it and behind the pointers to the chunks of virtual slots.
+// Before .NET 9 the field is the module that loaded the type. With arguments that can be freed that may be another one
+// than the module that defines it, which is then in a slot of the canonical instantiation (MethodTable::GetModule,
+// src/coreclr/vm/methodtable.cpp of 8.0).
 uint64_t RuntimeTypes::DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const {
   const auto& at = layout_.method_table;
   if (at.rid_in_flags2) return FieldOf<uint64_t>(table, at.module);
-  constexpr uint16_t kSlotsMask = 0xF, kHasModuleOverride = 0x10;
+  constexpr uint64_t kIsCanonicalTable = 3;  // bits that are clear in the address of a class
+  const uint32_t flags = FieldOf<uint32_t>(table, at.flags);
+  const uint64_t canonical = FieldOf<uint64_t>(table, layout_.fields.class_or_canonical);
+  const bool is_instance = (flags & kHasComponentSize) == 0 && (flags & kGenericsMask) != 0;
+  if (!is_instance || (flags & at.collectible) == 0 || (canonical & kIsCanonicalTable) == 0) {
+    return OverridingModuleOf(probe, address, table);
+  }
+  const uint64_t shared_address = canonical & ~kIsCanonicalTable;
+  const auto shared = probe.Block<RuntimeLayout::MethodTable::kBytes>(shared_address);
+  probe.Require(TypeDefOf(shared) == TypeDefOf(table), "a type is an instance of another one");
+  return OverridingModuleOf(probe, shared_address, shared);
+}
+
+// The low bits of the second flag word say which of the slots before this one there are. The first two of all lie in
+// the object, and the others behind it and behind the pointers to the chunks of virtual slots. The second slot in the
+// object is the interface map's own, so that alone it leaves the first one free (MultipurposeSlotOffset).
+uint64_t RuntimeTypes::OverridingModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const {
+  constexpr uint16_t kSlotsMask = 0xF, kInterfaceMap = 0x2, kHasModuleOverride = 0x10;
   constexpr uint32_t kFirstSlot = 48, kSecondSlot = 56, kVirtualsInChunk = 8;
+  const auto& at = layout_.method_table;
   const uint16_t flags2 = FieldOf<uint16_t>(table, at.flags2);
   if ((flags2 & kHasModuleOverride) == 0) return FieldOf<uint64_t>(table, at.module);
   const uint32_t slots = flags2 & kSlotsMask;
-  if ((slots & 1) == 0) return FieldOf<uint64_t>(table, kFirstSlot);
-  if ((slots & 2) == 0) return FieldOf<uint64_t>(table, kSecondSlot);
+  if (slots == 0 || slots == kInterfaceMap) return FieldOf<uint64_t>(table, kFirstSlot);
+  const auto before = static_cast<uint32_t>(std::popcount(slots));
+  if (before == 1) return FieldOf<uint64_t>(table, kSecondSlot);
   const uint32_t virtuals = FieldOf<uint16_t>(table, at.virtuals);
   const uint32_t chunks = (virtuals + kVirtualsInChunk - 1) / kVirtualsInChunk;
-  const uint32_t before = static_cast<uint32_t>(std::popcount(slots)) - 2;
-  return probe.Pointer(address + RuntimeLayout::MethodTable::kBytes + 8 * (chunks + before));
+  return probe.Pointer(address + RuntimeLayout::MethodTable::kBytes + 8 * (chunks + before - 2));
 }
 
 std::string RuntimeTypes::Type(MemoryProbe& probe, uint64_t handle) {
   main_loop_.Check();
-  bool transient = !permanent_.contains(handle);
+  bool transient = !permanent_.by_handle.contains(handle);
   if (transient && (handle & kTypeDescTag) == 0) {
     const auto table = probe.Block<RuntimeLayout::MethodTable::kBytes>(handle);
     if (!probe.ok()) return "";
@@ -106,11 +122,17 @@ std::string RuntimeTypes::Type(MemoryProbe& probe, uint64_t handle) {
   return TypeText(probe, handle, transient, 0);
 }
 
+void RuntimeTypes::Texts::Add(uint64_t handle, const std::string& text) {
+  if (by_handle.size() >= kMaxTypes || bytes + text.size() > kMaxTextBytes) Clear();
+  if (by_handle.emplace(handle, text).second) bytes += text.size();
+}
+
 std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth) {
   main_loop_.Check();
-  if (const auto known = permanent_.find(handle); known != permanent_.end()) return known->second;
-  auto& texts = transient ? transient_ : permanent_;
-  if (const auto known = texts.find(handle); known != texts.end()) return known->second;
+  Texts& texts = transient ? transient_ : permanent_;
+  for (const Texts* const some : {&permanent_, &texts}) {
+    if (const auto known = some->by_handle.find(handle); known != some->by_handle.end()) return known->second;
+  }
   if (depth > kMaxDepth) return "...";
   std::string text;
   if ((handle & kTypeDescTag) != 0) {
@@ -145,8 +167,7 @@ std::string RuntimeTypes::TypeText(MemoryProbe& probe, uint64_t handle, bool tra
   }
   if (!probe.ok()) return "";
   if (text.size() > kMaxTypeText) text = absl::StrCat(text.substr(0, kMaxTypeText), "...");
-  if (texts.size() >= kMaxTypes) texts.clear();
-  texts.emplace(handle, text);
+  texts.Add(handle, text);
   return text;
 }
 

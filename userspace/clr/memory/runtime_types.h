@@ -74,8 +74,20 @@ class RuntimeTypes {
   using MethodDescBlock = std::array<std::byte, RuntimeLayout::MethodDesc::kBytes>;
   static constexpr int kMaxDepth = 12;
   static constexpr uint32_t kMaxArguments = 64;
-  static constexpr size_t kMaxTypes = 1 << 18;
   static constexpr size_t kMaxTypeText = 4096;
+
+  // As many as fit into a bound of their number, and into one of their bytes.
+  struct Texts {
+    static constexpr size_t kMaxTypes = 1 << 18, kMaxTextBytes = 16 << 20;
+    absl::flat_hash_map<uint64_t, std::string> by_handle;
+    size_t bytes = 0;
+
+    void Add(uint64_t handle, const std::string& text);
+    void Clear() {
+      by_handle.clear();
+      bytes = 0;
+    }
+  };
 
   // The text of a TypeHandle.
   std::string TypeText(MemoryProbe& probe, uint64_t handle, bool transient, int depth);
@@ -88,6 +100,8 @@ class RuntimeTypes {
                                                 bool transient);
   uint32_t TypeDefOf(const MethodTableBlock& table) const;
   uint64_t DefiningModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
+  // Before .NET 9, of a type that is its own canonical one.
+  uint64_t OverridingModuleOf(MemoryProbe& probe, uint64_t address, const MethodTableBlock& table) const;
 
   void NameDynamicMethod(MemoryProbe& probe, uint64_t name_address, RuntimeMethod& method);
   // The body of an async method that it is.
@@ -102,7 +116,7 @@ class RuntimeTypes {
   const RuntimeLayout& layout_;
   RuntimeModules& modules_;
   bool trust_method_arguments_ = false;
-  absl::flat_hash_map<uint64_t, std::string> permanent_, transient_;  // texts by TypeHandle
+  Texts permanent_, transient_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };
 

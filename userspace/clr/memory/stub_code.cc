@@ -11,14 +11,15 @@ namespace {
 
 struct Matchers {
   using Match = std::optional<StubMatch> (*)(std::span<const std::byte>);
-  Match call_counting, shuffle, instantiating;
+  Match call_counting, shuffle, instantiating, jump;
   uint64_t linked_alignment;  // of stubs with a header
 };
 
 const Matchers& MatchersOf(ElfMachine machine) {
-  static constexpr Matchers kX64 = {x64::CallCountingStub, x64::DelegateShuffleThunk, x64::InstantiatingStub, 16};
+  static constexpr Matchers kX64 = {x64::CallCountingStub, x64::DelegateShuffleThunk, x64::InstantiatingStub,
+                                    x64::JumpStub, 16};
   static constexpr Matchers kArm64 = {arm64::CallCountingStub, arm64::DelegateShuffleThunk, arm64::InstantiatingStub,
-                                      8};
+                                      arm64::JumpStub, 8};
   return machine == ElfMachine::kArm64 ? kArm64 : kX64;
 }
 
@@ -49,9 +50,8 @@ std::optional<StubMatch> StubAt(const Matchers& of, std::span<const std::byte> m
 }
 
 // `match_at` finds the code that begins at a place inside of `memory`, and takes the address of that place.
-template <typename MatchAt>
+template <uint64_t kAlignment = 8, typename MatchAt>
 std::optional<StubCode> Around(uint64_t address, std::span<const std::byte> memory, uint64_t begin, MatchAt match_at) {
-  constexpr uint64_t kAlignment = 8;
   if (address < begin || address - begin >= memory.size()) return std::nullopt;
   const size_t inside = address - begin;
   for (size_t back = address % kAlignment; back <= std::min(inside, kMaxStubBytes - 1); back += kAlignment) {
@@ -77,6 +77,12 @@ std::optional<StubCode> LinkedStubAround(ElfMachine machine, uint64_t address, s
   const Matchers& of = MatchersOf(machine);
   return Around(address, memory, begin,
                 [&](size_t start, uint64_t) { return LinkedStubAt(of, memory.subspan(start)); });
+}
+
+std::optional<StubCode> JumpStubAround(ElfMachine machine, uint64_t address, std::span<const std::byte> memory,
+                                       uint64_t begin) {
+  const Matchers& of = MatchersOf(machine);
+  return Around<1>(address, memory, begin, [&](size_t start, uint64_t) { return of.jump(memory.subspan(start)); });
 }
 
 }  // namespace clrsampler

@@ -48,6 +48,11 @@ std::optional<StubCode> StubCodeAround(ElfMachine machine, uint64_t address, std
 std::optional<StubCode> LinkedStubAround(ElfMachine machine, uint64_t address, std::span<const std::byte> memory,
                                          uint64_t begin);
 
+// A jump to where near calls do not reach, of the blocks of them in code heaps.
+constexpr size_t kMaxJumpStubBytes = 16;
+std::optional<StubCode> JumpStubAround(ElfMachine machine, uint64_t address, std::span<const std::byte> memory,
+                                       uint64_t begin);
+
 }  // namespace clrsampler
 
 #endif  // CLRSAMPLER_CLR_MEMORY_STUB_CODE_H_

@@ -99,4 +99,10 @@ std::optional<StubMatch> InstantiatingStub(std::span<const std::byte> bytes) {
   return StubMatch{end, unboxes ? "UnboxingStub" : "InstantiatingStub"};
 }
 
+std::optional<StubMatch> JumpStub(std::span<const std::byte> bytes) {
+  const size_t end = JumpToLiteral(bytes, 0);
+  if (end == 0) return std::nullopt;
+  return StubMatch{end, "JumpStub"};
+}
+
 }  // namespace clrsampler::arm64

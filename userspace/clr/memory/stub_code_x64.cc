@@ -65,6 +65,8 @@ class Code {
     taken_ += 10;
     return true;
   }
+  // mov rax, TARGET; jmp rax.
+  bool TakeJump() { return Take(0x48, 0xb8) && TakeValue<uint64_t>() && Take(0xff, 0xe0); }
 
  private:
   static bool IsArgument(unsigned number) {
@@ -113,7 +115,7 @@ std::optional<StubMatch> DelegateShuffleThunk(std::span<const std::byte> bytes) 
   return StubMatch{code.taken(), "DelegateShuffleThunk"};
 }
 
-// Moves of arguments; mov r, INSTANTIATION; or mov r, [rdi]; add rdi, 8. Then mov rax, TARGET; jmp rax.
+// Moves of arguments; mov r, INSTANTIATION; or mov r, [rdi]; add rdi, 8. Then the jump.
 std::optional<StubMatch> InstantiatingStub(std::span<const std::byte> bytes) {
   Code code(bytes);
   while (code.TakeMoveOfArgument()) {
@@ -125,8 +127,14 @@ std::optional<StubMatch> InstantiatingStub(std::span<const std::byte> bytes) {
     unboxes = code.Take(0x48, 0x83, 0xc7, 0x08);
     if (!unboxes) return std::nullopt;
   }
-  if (!code.Take(0x48, 0xb8) || !code.TakeValue<uint64_t>() || !code.Take(0xff, 0xe0)) return std::nullopt;
+  if (!code.TakeJump()) return std::nullopt;
   return StubMatch{code.taken(), unboxes ? "UnboxingStub" : "InstantiatingStub"};
+}
+
+std::optional<StubMatch> JumpStub(std::span<const std::byte> bytes) {
+  Code code(bytes);
+  if (!code.TakeJump()) return std::nullopt;
+  return StubMatch{code.taken(), "JumpStub"};
 }
 
 }  // namespace clrsampler::x64

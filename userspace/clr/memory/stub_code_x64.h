@@ -17,6 +17,7 @@ namespace clrsampler::x64 {
 std::optional<StubMatch> CallCountingStub(std::span<const std::byte> bytes);
 std::optional<StubMatch> DelegateShuffleThunk(std::span<const std::byte> bytes);
 std::optional<StubMatch> InstantiatingStub(std::span<const std::byte> bytes);  // or an UnboxingStub
+std::optional<StubMatch> JumpStub(std::span<const std::byte> bytes);
 
 }  // namespace clrsampler::x64
 

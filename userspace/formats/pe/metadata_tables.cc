@@ -14,6 +14,11 @@ namespace {
 constexpr uint32_t kMetadataMagic = 0x424A5342;  // "BSJB"
 constexpr uint32_t kMaxStreams = 16;             // six are defined
 constexpr int kMaxNesting = 32;
+constexpr uint64_t kMostNestingSteps = 1 << 18;  // rows that are looked at for one name
+// The most of an assembly whose types are looked for by their names.
+constexpr uint32_t kMostNamedTypes = 1 << 16;
+constexpr uint64_t kMostUnsortedSteps = 1 << 20;
+constexpr size_t kMostNamesBytes = 8 << 20;
 // The runtime takes names of up to 1023 bytes (MAX_CLASSNAME_LENGTH, src/coreclr/inc/corhdr.h); generated ones can be
 // longer.
 constexpr size_t kMaxNameBytes = 4096;
@@ -373,7 +378,7 @@ uint32_t MetadataTables::GenericParameterCount(MetadataToken owner) const {
   uint32_t row = FindRow(MetadataTable::kGenericParam, 2, coded);
   uint32_t count = 0;
   if (row == 0) return 0;
-  for (; row <= rows(MetadataTable::kGenericParam); ++row) {
+  for (; row <= rows(MetadataTable::kGenericParam) && count <= kMostGenericParameters; ++row) {
     if (Cell(MetadataTable::kGenericParam, row, 2) == coded) {
       ++count;
     } else if (sorted(MetadataTable::kGenericParam)) {
@@ -394,8 +399,26 @@ bool MetadataTables::AppendTypeName(MetadataToken type, std::string& text) const
   return false;
 }
 
+bool MetadataTables::ForEachTypeName(absl::FunctionRef<bool(uint32_t row, absl::string_view name)> wants_more) const {
+  const uint64_t types = rows(MetadataTable::kTypeDef), nested = rows(MetadataTable::kNestedClass);
+  if (types > kMostNamedTypes) return false;
+  if (!sorted(MetadataTable::kNestedClass) && types * nested > kMostUnsortedSteps) return false;
+  std::string name;
+  size_t bytes = 0;
+  for (uint32_t row = 1; row <= types; ++row) {
+    name.clear();
+    if (!AppendTypeName({MetadataTable::kTypeDef, row}, name)) return false;
+    bytes += name.size();
+    if (bytes > kMostNamesBytes) return false;
+    if (!wants_more(row, name)) return true;
+  }
+  return true;
+}
+
 bool MetadataTables::AppendTypeName(MetadataToken type, int depth, std::string& text) const {
   if (depth > kMaxNesting) return false;  // also ends circles
+  const uint64_t step = sorted(MetadataTable::kNestedClass) ? 0 : rows(MetadataTable::kNestedClass);
+  if (static_cast<uint64_t>(depth) * step > kMostNestingSteps) return false;
   std::optional<uint32_t> outer;
   if (type.table == MetadataTable::kTypeDef) {
     outer = EnclosingType(type.rid);

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -85,12 +86,17 @@ class MetadataTables {
   std::optional<absl::string_view> AssemblyName() const;  // of the Assembly row; nullopt in manifest metadata
   std::optional<std::array<uint8_t, 16>> Mvid() const;
   // How many generic parameters a TypeDef or MethodDef declares itself (a nested type repeats those of the outer one).
+  // Counts no further than one above kMostGenericParameters.
+  static constexpr uint32_t kMostGenericParameters = 256;
   uint32_t GenericParameterCount(MetadataToken owner) const;
   std::optional<absl::string_view> GenericParameterName(uint32_t rid) const;
 
   // Appends "Ns.Outer`1+Inner" of a TypeDef or TypeRef. False, with `text` unchanged: the row is damaged, or nested in
-  // a circle or deeper than 32.
+  // a circle or deeper than 32, or where many unsorted rows make each level expensive.
   bool AppendTypeName(MetadataToken type, std::string& text) const;
+  // Tells `wants_more` the row and the full name of each TypeDef until it has enough. False: a row is damaged, or there
+  // is much more of it all than in CoreLib, which has 4,000 types.
+  bool ForEachTypeName(absl::FunctionRef<bool(uint32_t row, absl::string_view name)> wants_more) const;
 
   // For readers of tables that have no function of their own here. Columns count from 0, as the specifications list
   // them. Absent: no such row, or an index that leads out of its heap.

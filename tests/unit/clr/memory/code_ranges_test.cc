@@ -209,7 +209,24 @@ TEST_P(CodeRangesTest, AMethodIsFoundFromItsFirstByteToItsLastFuncletsIncluded) 
   EXPECT_EQ(FindMethod(kRangeCode + 0xA00 + 50), std::nullopt);
   EXPECT_EQ(FindMethod(kRangeCode + kRangeBytes - 1), std::nullopt);
   MemoryProbe probe(runtime_.memory);
-  EXPECT_THAT(ranges_->Starts(probe, *Find(kRangeCode)), testing::ElementsAre(kRangeCode + 0x40, kRangeCode + 0xA00));
+  EXPECT_THAT(ranges_->Starts(probe, *Find(kRangeCode), 100),
+              testing::ElementsAre(kRangeCode + 0x40, kRangeCode + 0xA00));
+}
+
+// The map has a word for 256 bytes, and says that a method begins in each 32 of them.
+TEST_P(CodeRangesTest, AMapThatIsFullIsReadAsFarAsItsStartsAreWanted) {
+  FakeRuntime::Heap& heap = runtime_.AddHeap(kRangeCode, 0x8'0000);
+  std::ranges::fill(heap.nibbles.words, 0x1111'1111);
+  runtime_.WriteNibbles(heap);
+  const std::optional<CodeSection> section = Find(kRangeCode);
+  MemoryProbe probe(runtime_.memory);
+  uint64_t of_map = 0;
+  runtime_.memory.before_read = [&](uint64_t address) {
+    of_map += heap.map <= address && address < heap.map + 4 * heap.nibbles.words.size() ? 1 : 0;
+  };
+  EXPECT_THAT(ranges_->Starts(probe, *section, 3),
+              testing::ElementsAre(kRangeCode, kRangeCode + 0x20, kRangeCode + 0x40));
+  EXPECT_EQ(of_map, 1u);
 }
 
 TEST_P(CodeRangesTest, RandomHeapsGiveTheMethodOfEveryAddress) {

@@ -44,6 +44,12 @@ class FakeRuntime {
     const uint32_t major = kind.version;
     memory.Map(kImage, kImageBytes);
     memory.Set<uint64_t>(kDacTable, kRangeMap);
+    if (!layout.method_desc.code_data) {
+      const uint64_t variable = memory.Allocate(8);
+      domain_ = memory.Allocate(4096);
+      memory.Set<uint64_t>(variable, domain_);
+      memory.Set<uint64_t>(kDacTable + 8 * layout.version_table.app_domain_entry, variable);
+    }
     if (major >= 11) {
       SetDescriptor(Descriptor11());
     } else if (major >= 9) {
@@ -383,6 +389,16 @@ class FakeRuntime {
     memory.Set<uint32_t>(node + layout.version_node.tier, tier);
     memory.Set<uint64_t>(head, node);
   }
+  // 8: the AppDomain's table of them. Its address, and another one in its place.
+  uint64_t VersionTable() { return *memory.Value<uint64_t>(domain_ + layout.version_table.table); }
+  void SetVersionTable(uint64_t address, uint32_t slots, uint32_t count) {
+    const uint64_t at = domain_ + layout.version_table.table;
+    memory.Set<uint64_t>(at, address);
+    memory.Set<uint32_t>(at + 8, slots);
+    memory.Set<uint32_t>(at + 12, count);
+    memory.Set<uint32_t>(at + 16, count);
+    memory.Set<uint32_t>(at + 20, slots);
+  }
 
  private:
   uint64_t NewVersionState(uint64_t method_desc) {
@@ -392,19 +408,8 @@ class FakeRuntime {
   }
   // 8: SHash of the AppDomain.
   void WriteVersionTable() {
-    if (domain_ == 0) {
-      domain_ = memory.Allocate(4096);
-      const uint64_t variable = memory.Allocate(8);
-      memory.Set<uint64_t>(variable, domain_);
-      memory.Set<uint64_t>(kDacTable + 8 * layout.version_table.app_domain_entry, variable);
-    }
-    const uint64_t at = domain_ + layout.version_table.table;
     const auto size = static_cast<uint32_t>(version_states_.size());
-    memory.Set<uint64_t>(at, Handles(version_states_));
-    memory.Set<uint32_t>(at + 8, size);
-    memory.Set<uint32_t>(at + 12, size / 2);
-    memory.Set<uint32_t>(at + 16, size / 2);
-    memory.Set<uint32_t>(at + 20, size);
+    SetVersionTable(Handles(version_states_), size, size / 2);
   }
 
   std::vector<std::unique_ptr<Heap>> heaps_;

@@ -128,7 +128,8 @@ TEST_P(RuntimeMemoryTest, NamesAMethodFromItsMetadata) {
   EXPECT_EQ(NameAt(Place(fake_.AddMethod(fake_.AddType(module_, 5), 5))), "Ns.Plain+Inner::Deep");
 }
 
-// .NET 8: the field says which module loaded the type, an optional slot which one defines it.
+// .NET 8: the field says which module loaded the type, an optional slot which one defines it. Its place depends on the
+// slots before it (MultipurposeSlotOffset in src/coreclr/vm/methodtable.cpp), and on the chunks of virtual slots.
 TEST_P(RuntimeMemory8Test, ATypeIsNamedByTheModuleThatDefinesIt) {
   const uint64_t other = fake_.AddModuleWithoutImage();
   const auto type_with_slots = [&](uint16_t slots, uint64_t slot_offset) {
@@ -137,9 +138,35 @@ TEST_P(RuntimeMemory8Test, ATypeIsNamedByTheModuleThatDefinesIt) {
     fake_.memory.Set<uint64_t>(table + slot_offset, module_);
     return table;
   };
-  for (const auto& [slots, offset] : {std::pair<uint16_t, uint64_t>{0, 48}, {1, 56}, {0xE, 48}, {0xD, 56}}) {
+  constexpr uint64_t kBehind = 64 + 8;  // the table, and its one chunk
+  const std::pair<uint16_t, uint64_t> places[] = {
+      {0x0, 48},      {0x1, 56},          {0x2, 48},          {0x4, 56},      {0x3, kBehind},
+      {0x5, kBehind}, {0xD, kBehind + 8}, {0xE, kBehind + 8}, {0x6, kBehind}, {0xF, kBehind + 16}};
+  for (const auto& [slots, offset] : places) {
     EXPECT_EQ(NameAt(Place(fake_.AddMethod(type_with_slots(slots, offset), 1))), "Ns.Plain::Run") << slots;
   }
+}
+
+// With an argument that can be freed, an instance is loaded by the argument's module. It shares all else with the
+// canonical one.
+TEST_P(RuntimeMemory8Test, AnInstanceIsNamedByTheModuleOfTheCanonicalOne) {
+  MetadataBuilder builder("plugin");
+  for (const char* name : {"<Module>", "Wrong", "Wrong", "Argument"}) builder.Type("", name);
+  const uint64_t plugin = fake_.AddModule(builder.Build());
+  const auto& at = fake_.layout.method_table;
+  const auto make_collectible = [&](uint64_t table) {
+    fake_.memory.Set<uint32_t>(table + at.flags, *fake_.memory.Value<uint32_t>(table + at.flags) | at.collectible);
+    return table;
+  };
+  const uint64_t argument = make_collectible(fake_.AddType(plugin, 4));
+  const uint64_t canonical = fake_.AddType(module_, 3, {plain_});
+  const uint64_t instance = make_collectible(fake_.AddType(plugin, 3, {argument}));
+  for (const uint64_t tag : {uint64_t{1}, uint64_t{2}}) {
+    fake_.memory.Set<uint64_t>(instance + fake_.layout.fields.class_or_canonical, canonical | tag);
+    EXPECT_EQ(runtime_->TypeName(instance), "Ns.Box`1[Argument]");
+  }
+  fake_.memory.Set<uint64_t>(instance + fake_.layout.fields.class_or_canonical, fake_.AddType(module_, 4) | 1);
+  EXPECT_EQ(runtime_->TypeName(instance), std::nullopt) << "the canonical one of another type";
 }
 
 TEST_P(RuntimeMemoryTest, AnImageThatTheLoaderLaidOutIsReadByItsRvas) {
@@ -312,6 +339,46 @@ TEST_P(RuntimeMemoryTest, TiersComeFromTheVersionThatHasThisCode) {
   EXPECT_EQ(NameAt(fourth), "Ns.Plain::Run");
 }
 
+// A method that is not in the copy of a table may be in the table that there is now. So it is not called quickly
+// jitted, which would stand for good.
+TEST_P(RuntimeMemory8Test, ATableOfVersionsThatChangesWhileItIsCopiedTellsNothing) {
+  const uint64_t desc = fake_.AddMethod(plain_, 1), at = Place(desc);
+  fake_.MakeTieringEligible(desc);
+  fake_.AddVersion(desc, at, 3);
+  const uint64_t table = fake_.VersionTable();
+  bool changed = false;
+  fake_.memory.before_read = [&](uint64_t address) {
+    if (address != table || std::exchange(changed, true)) return;
+    const uint64_t other = fake_.AddMethod(fake_.AddType(module_, 5), 5);
+    fake_.AddVersion(other, Place(other), 1);
+  };
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "");
+  EXPECT_EQ(runtime_->Find(at)->name.tier, "Optimized");
+}
+
+// A target may show another table each time. It is copied as often as there is room for the work.
+TEST_P(RuntimeMemory8Test, ALargeTableOfVersionsThatChangesAllTheTimeIsCopiedNowAndThen) {
+  constexpr uint64_t kSlots = 1 << 20;
+  const uint64_t desc = fake_.AddMethod(plain_, 1), at = Place(desc);
+  fake_.MakeTieringEligible(desc);
+  fake_.AddVersion(desc, at, 3);
+  const uint64_t large = fake_.memory.Allocate(8 * kSlots);
+  uint64_t bytes = 0;
+  const auto find = [&](uint32_t count) {
+    fake_.SetVersionTable(large, kSlots, count);
+    const uint64_t before = fake_.memory.bytes;
+    EXPECT_EQ(runtime_->Find(at)->name.tier, "");
+    bytes += fake_.memory.bytes - before;
+  };
+  for (uint32_t i = 0; i < 100; ++i) find(1 + i);
+  EXPECT_LE(bytes, 5 * 8 * kSlots);
+  EXPECT_GE(bytes, 4 * 8 * kSlots);
+  for (int i = 0; i < 20; ++i) runtime_->NextIteration();
+  const uint64_t before = bytes;
+  for (uint32_t i = 0; i < 100; ++i) find(200 + i);
+  EXPECT_NEAR(static_cast<double>(bytes - before), 8 * kSlots, 1'000'000);
+}
+
 // A Debug build, a method with the attribute, and a process that was told so: none of them takes part in tiering.
 TEST_P(RuntimeMemoryTest, CodeOutsideOfTieringIsOptimisedUnlessTheRuntimeWasTold) {
   constexpr uint16_t kNoOptimization = 0x40, kAggressiveOptimization = 0x200;
@@ -446,6 +513,29 @@ TEST_P(RuntimeMemoryTest, CodeThatMayBeFreedIsSearchedForEachTime) {
 }
 
 // A type of a collectible assembly is freed, and another gets its address.
+// Nothing says where a stub ends. A method behind it that was freed leaves its bytes.
+TEST_P(RuntimeMemoryTest, BehindAStubThatMayBeFreedOnlyItsJumpIsOne) {
+  const std::vector<uint8_t> jump =
+      GetParam().machine == ElfMachine::kArm64
+          ? std::vector<uint8_t>{0x50, 0x00, 0x00, 0x58, 0x00, 0x02, 0x1f, 0xd6, 1, 2, 3, 4, 5, 6, 0, 0}
+          : std::vector<uint8_t>{0x48, 0xb8, 1, 2, 3, 4, 5, 6, 0, 0, 0xff, 0xe0};
+  for (const bool collectible : {false, true}) {
+    const uint64_t begin = kCode + (collectible ? 0x200'0000 : 0x400'0000);
+    FakeRuntime::Heap& heap = fake_.AddHeap(begin, 0x4000, collectible);
+    fake_.SetHeader(heap, 0x100, 1);
+    heap.nibbles.Add(0x100, 0x20);
+    fake_.WriteNibbles(heap);
+    fake_.memory.SetBytes(begin + 0x100, std::as_bytes(std::span(jump)));
+    const auto kind = [&](uint64_t address) { return runtime_->Find(address)->kind; };
+    const auto behind = collectible ? ManagedCode::Kind::kNoMethod : ManagedCode::Kind::kStub;
+    EXPECT_EQ(kind(begin + 0x100), ManagedCode::Kind::kStub);
+    EXPECT_EQ(kind(begin + 0x104), ManagedCode::Kind::kStub);
+    EXPECT_EQ(kind(begin + 0x100 + jump.size()), behind);
+    EXPECT_EQ(runtime_->FindCode(begin + 0x100 + jump.size())->kind, behind);
+    EXPECT_EQ(runtime_->FindCode(begin + 0x100)->kind, ManagedCode::Kind::kStub);
+  }
+}
+
 TEST_P(RuntimeMemoryTest, NothingOfCollectibleCodeIsRemembered) {
   FakeRuntime::Heap& heap = fake_.AddHeap(kCode + 0x10000, 0x4000, /*collectible=*/true);
   const uint64_t module = fake_.AddModule(Shapes());
@@ -545,6 +635,25 @@ TEST_P(RuntimeMemoryTest, ATypeThatIsNeverFreedIsReadOnce) {
   EXPECT_EQ(fake_.memory.reads, reads);
 }
 
+// Texts of types are kept as long as all of them have 16 MiB.
+TEST_P(RuntimeMemory9Test, LongTextsOfManyTypesAreReadAgain) {
+  constexpr int kTypes = (16 << 20) / 4000 + 1;
+  MetadataBuilder builder("long");
+  builder.Type("", "<Module>");
+  builder.Type("", std::string(4000, 'L'));
+  const uint64_t module = fake_.AddModule(builder.Build());
+  const uint64_t first = fake_.AddType(module, 2);
+  const auto reads_for = [&](uint64_t type) {
+    const uint64_t before = fake_.memory.reads;
+    EXPECT_TRUE(runtime_->TypeName(type).has_value());
+    return fake_.memory.reads - before;
+  };
+  EXPECT_NE(reads_for(first), 0u);
+  EXPECT_EQ(reads_for(first), 0u);
+  for (int i = 0; i < kTypes; ++i) reads_for(fake_.AddType(module, 2));
+  EXPECT_NE(reads_for(first), 0u);
+}
+
 TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
   const uint64_t module = fake_.AddModuleWithoutImage();
   const uint64_t first = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
@@ -567,6 +676,49 @@ TEST_P(RuntimeMemoryTest, EmittedMetadataIsReadAgainWhenItHasGrown) {
   fake_.SetEmitted(module, builder.Build("#-"));
   EXPECT_EQ(NameAt(second), "Two::Walk");
   EXPECT_EQ(NameAt(first), "One::Run");
+}
+
+// The runtime frees its copy when it has made a larger one.
+TEST_P(RuntimeMemory9Test, EmittedMetadataThatIsReplacedWhileItIsCopiedIsReadAgain) {
+  MetadataBuilder builder("emitted");
+  builder.Type("", "<Module>");
+  builder.Type("", "One");
+  builder.Method("Run");
+  const uint64_t module = fake_.AddModuleWithoutImage();
+  fake_.SetEmitted(module, builder.Build("#-"));
+  const uint64_t copy = *fake_.memory.Value<uint64_t>(module + *fake_.layout.module.dynamic_metadata);
+  const uint64_t at = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
+  bool replaced = false;
+  fake_.memory.before_read = [&](uint64_t address) {
+    if (address != copy + 4 || std::exchange(replaced, true)) return;
+    builder.Type("", "Two");
+    fake_.SetEmitted(module, builder.Build("#-"));
+    // The bytes are another object's by now.
+    MetadataBuilder other("other");
+    other.Type("", "<Module>");
+    other.Type("", "Own");
+    other.Method("Run");
+    fake_.memory.SetBytes(copy + 4, AsBytes(other.Build("#-")));
+  };
+  EXPECT_EQ(NameAt(at), "!emitted metadata grew while it was copied");
+  EXPECT_EQ(runtime_->last_failure(), ProbeFailure::kChanged);
+  EXPECT_EQ(NameAt(at), "One::Run");
+}
+
+// A copy that can't be read as metadata is no reason to take the next one of the same size for it.
+TEST_P(RuntimeMemory9Test, EmittedMetadataThatIsDamagedIsReadAgain) {
+  MetadataBuilder builder("emitted");
+  builder.Type("", "<Module>");
+  builder.Type("", "One");
+  builder.Method("Run");
+  const uint64_t module = fake_.AddModuleWithoutImage();
+  fake_.SetEmitted(module, builder.Build("#-"));
+  const uint64_t copy = *fake_.memory.Value<uint64_t>(module + *fake_.layout.module.dynamic_metadata);
+  const uint64_t at = Place(fake_.AddMethod(fake_.AddType(module, 2), 1));
+  fake_.memory.Set<uint32_t>(copy + 4, 0);
+  EXPECT_EQ(NameAt(at)[0], '!');
+  fake_.memory.SetBytes(copy + 4, AsBytes(builder.Build("#-")));
+  EXPECT_EQ(NameAt(at), "One::Run");
 }
 
 // The metadata is read again while a name of the same module is being put together.
@@ -799,6 +951,23 @@ TEST_P(RuntimeMemoryBefore11Test, EnoughMethodsWithAsManyTypesAsTheyDeclareAreAW
   EXPECT_EQ(runtime_->self_test().plausible_arguments, 8u);
 }
 
+// 2,000 bodies are looked at, whatever a map and the number of heaps say.
+TEST_P(RuntimeMemoryBefore11Test, AWitnessIsLookedForInAFewBodies) {
+  uint64_t reads_of_maps = 0;
+  std::vector<AddressRange> maps;
+  for (const uint64_t begin : {kCode + 0x100'0000, kCode + 0x200'0000}) {
+    FakeRuntime::Heap& heap = fake_.AddHeap(begin, 0x10'0000);
+    std::ranges::fill(heap.nibbles.words, 0x1111'1111);
+    fake_.WriteNibbles(heap);
+    maps.push_back({heap.map, heap.map + 4 * heap.nibbles.words.size()});
+  }
+  fake_.memory.before_read = [&](uint64_t address) {
+    reads_of_maps += std::ranges::any_of(maps, [&](const AddressRange& map) { return map.contains(address); }) ? 1 : 0;
+  };
+  EXPECT_TRUE(fake_.Attach(/*proven=*/false).ok());
+  EXPECT_EQ(reads_of_maps, 1u);
+}
+
 // One that holds something else there: it may be the place that is wrong.
 TEST_P(RuntimeMemoryBefore11Test, AMethodWithoutTypesWhereTheyBelongIsAWitnessAgainstIt) {
   const uint64_t inner = fake_.AddType(module_, 5);
@@ -920,6 +1089,16 @@ TEST(RuntimeLayoutTest, KnownRuntimesDescribeThemselvesAsMeasured) {
         RuntimeLayout::ForMajor(kind.version, kind.machine == ElfMachine::kX64 ? ElfMachine::kArm64 : ElfMachine::kX64);
     EXPECT_TRUE(absl::IsFailedPrecondition(other->Overlay(*descriptor, differences))) << name;
   }
+}
+
+// .NET 8 has 16 bits for the row of a type, all of them set where it stands elsewhere (METHODTABLE_TOKEN_OVERFLOW).
+TEST(RuntimeLayoutTest, ARowThatStandsElsewhereIsNone) {
+  const auto row = [](uint32_t major, uint32_t word) {
+    return RuntimeLayout::ForMajor(major, ElfMachine::kX64)->method_table.TypeDefRow(word);
+  };
+  EXPECT_EQ(row(8, 0xFFFE'5A4A), 0xFFFEu);
+  EXPECT_EQ(row(8, 0xFFFF'5A4A), 0u);
+  EXPECT_EQ(row(9, 0x00FF'FF4A), 0xFFFFu);
 }
 
 TEST(RuntimeLayoutTest, OfEightOnArm64NothingIsKnown) {

@@ -246,5 +246,26 @@ TEST(StubCode, OnArm64IsKnownFromEachOfItsInstructions) {
   }
 }
 
+// As emitBackToBackJump writes it (src/coreclr/vm/amd64/cgencpu.h and arm64/cgencpu.h), one behind the other.
+TEST(StubCode, AJumpIsKnownFromEachOfItsBytes) {
+  const Bytes jump = {0x48, 0xb8, 0xa0, 0x14, 0x96, 0x69, 0xd1, 0x7f, 0x00, 0x00, 0xff, 0xe0};
+  const Bytes on_arm64 = {0x50, 0x00, 0x00, 0x58, 0x00, 0x02, 0x1f, 0xd6,
+                          0xa0, 0x14, 0x96, 0x69, 0xd1, 0x7f, 0x00, 0x00};
+  const auto around = [](ElfMachine machine, const Bytes& code, size_t inside) {
+    return JumpStubAround(machine, kStubBegin + inside, std::as_bytes(std::span(code)), kStubBegin);
+  };
+  for (size_t inside = 0; inside < 2 * jump.size(); ++inside) {
+    const auto found = around(ElfMachine::kX64, Joined({jump, jump}), inside);
+    ASSERT_TRUE(found.has_value()) << inside;
+    EXPECT_EQ(found->range.begin, kStubBegin + inside / jump.size() * jump.size());
+  }
+  for (size_t inside = 0; inside < on_arm64.size(); inside += 4) {
+    EXPECT_TRUE(around(ElfMachine::kArm64, on_arm64, inside).has_value()) << inside;
+  }
+  EXPECT_FALSE(around(ElfMachine::kX64, Joined({jump, {0xcc, 0xcc}}), jump.size()).has_value());
+  EXPECT_FALSE(around(ElfMachine::kX64, on_arm64, 0).has_value());
+  EXPECT_FALSE(around(ElfMachine::kX64, Joined({{0x90}, Bytes(jump.begin(), jump.end() - 1)}), 3).has_value());
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -154,6 +154,51 @@ TEST(MetadataEmittedTest, TheExtraDataWordIsNoRow) {
   EXPECT_EQ(tables->Method(method)->name, "Run");
 }
 
+// Each level of nesting goes through the whole table where it is not sorted.
+TEST(MetadataEmittedTest, ManyUnsortedRowsLeaveRoomForFewLevels) {
+  for (const bool sorted : {true, false}) {
+    MetadataBuilder builder;
+    for (int i = 0; i < 12; ++i) builder.Type("", "T");
+    if (sorted) builder.Sorted(MetadataTable::kNestedClass);
+    for (uint32_t type = 2; type <= 12; ++type) builder.Nested(type, type - 1);
+    for (int i = 0; i < 60'000; ++i) builder.Nested(13, 1);
+    const std::string bytes = builder.Build("#-");
+    const auto tables = MetadataTables::Parse(AsBytes(bytes));
+    ASSERT_TRUE(tables.ok()) << tables.status();
+    EXPECT_EQ(NameOf(*tables, 4), "T+T+T+T");
+    EXPECT_EQ(NameOf(*tables, 12), sorted ? "T+T+T+T+T+T+T+T+T+T+T+T" : "(damaged)");
+  }
+}
+
+TEST(MetadataEmittedTest, NamesOfAllTypesAreToldUntilThereAreTooMany) {
+  const auto all = [](uint32_t, absl::string_view) { return true; };
+  MetadataBuilder small;
+  for (const char* name : {"A", "B", "C"}) small.Type("Ns", name);
+  const std::string small_bytes = small.Build();
+  std::string told;
+  const auto until_b = [&](uint32_t row, absl::string_view name) {
+    absl::StrAppend(&told, row, name, " ");
+    return name != "Ns.B";
+  };
+  EXPECT_TRUE(MetadataTables::Parse(AsBytes(small_bytes))->ForEachTypeName(until_b));
+  EXPECT_EQ(told, "1Ns.A 2Ns.B ");
+  EXPECT_TRUE(MetadataTables::Parse(AsBytes(small_bytes))->ForEachTypeName(all));
+  // 12 MB of text: 400 types in the innermost of 30 with long names.
+  MetadataBuilder large;
+  large.Sorted(MetadataTable::kNestedClass);
+  for (uint32_t i = 0; i < 430; ++i) {
+    const uint32_t type = large.Type("", i < 30 ? std::string(1000, 'L') : "T");
+    if (type > 1) large.Nested(type, std::min(type - 1, 30u));
+  }
+  const std::string large_bytes = large.Build();
+  EXPECT_EQ(NameOf(*MetadataTables::Parse(AsBytes(large_bytes)), 430).size(), 30 * 1001u + 1);
+  EXPECT_FALSE(MetadataTables::Parse(AsBytes(large_bytes))->ForEachTypeName(all));
+  MetadataBuilder unsorted;
+  for (int i = 0; i < 2000; ++i) unsorted.Nested(unsorted.Type("", "T") + 1, 1);
+  const std::string unsorted_bytes = unsorted.Build("#-");
+  EXPECT_FALSE(MetadataTables::Parse(AsBytes(unsorted_bytes))->ForEachTypeName(all));
+}
+
 TEST(MetadataEmittedTest, ManyUnsortedRowsAreRefusedAndManySortedOnesAreNot) {
   for (const bool sorted : {true, false}) {
     for (const uint32_t count : {65'536u, 65'537u}) {
@@ -165,7 +210,7 @@ TEST(MetadataEmittedTest, ManyUnsortedRowsAreRefusedAndManySortedOnesAreNot) {
       const auto tables = MetadataTables::Parse(AsBytes(bytes));
       EXPECT_EQ(tables.ok(), sorted || count == 65'536) << tables.status();
       if (tables.ok()) {
-        EXPECT_EQ(tables->GenericParameterCount({kTypeDef, 1}), count);
+        EXPECT_EQ(tables->GenericParameterCount({kTypeDef, 1}), MetadataTables::kMostGenericParameters + 1);
       } else {
         EXPECT_TRUE(absl::IsUnimplemented(tables.status()));
       }
