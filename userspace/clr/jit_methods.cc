@@ -301,9 +301,9 @@ JitMethods::Found JitMethods::Find(ProcessState& state, uint64_t address, Monoto
   }
   if (behind && !perf_map.usable()) {
     // Nothing reports new compilations now. The last known method is still there if its code still stands where it was.
-    // Short ones can have the same code as others. They are left to memory.
+    // Short ones can have the same code as others. Those of .NET are left to memory; no other runtime is read there.
     MethodAnswer answer = jitdump.methods().Query(address, speaks_until);
-    if (answer.kind == MethodAnswerKind::kMethod && answer.size >= kFewestTellingBytes &&
+    if (answer.kind == MethodAnswerKind::kMethod && (!state.is_dotnet || answer.size >= kFewestTellingBytes) &&
         CodeStands(state, answer, time)) {
       answer.until = {state.code_stood_until[answer.start].ns + 1};
       return {answer, NameSource::kJitdump};

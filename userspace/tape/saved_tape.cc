@@ -26,7 +26,7 @@ struct SavedTape::Packer {
   // From now on the file is written.
   void Begin() {
     if (std::exchange(began, true)) return;
-    if (fchmod(file.get(), 0600) != 0 || ftruncate(file.get(), 0) != 0) status = ErrnoError(errno, path);
+    if (ftruncate(file.get(), 0) != 0) status = ErrnoError(errno, path);
     Write(std::exchange(waiting, ""));
   }
   void Put(absl::string_view bytes, ZSTD_EndDirective mode) {
@@ -79,6 +79,8 @@ absl::StatusOr<std::unique_ptr<SavedTape>> SavedTape::Create(const std::string& 
   if (fstat(opened->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   }
+  // Now, since the sandbox of a run lets nobody change it (sandbox/sandbox.h).
+  if (fchmod(opened->get(), 0600) != 0) return ErrnoError(errno, path);
   auto packer = std::make_unique<Packer>(path, *std::move(opened));
   packer->made = std::move(made);
   std::unique_ptr<SavedTape> tape(new SavedTape(std::move(packer), max_bytes));

@@ -21,7 +21,7 @@ namespace clrsampler {
 // One thread. Costs a multiple of what a run costs otherwise: 25 bytes a question and each byte of its answer, packed.
 class SavedTape : public Tape {
  public:
-  // An existing file is not touched before the first iteration, and replaced then. Where Finish is not called, a new
+  // An existing file keeps its content until the first iteration, which replaces it. Where Finish is not called, a new
   // file goes again, and a replaced one is emptied. Others can't read the file: it holds memory of processes.
   // `run`: what the tape's reader gets as its options.
   static absl::StatusOr<std::unique_ptr<SavedTape>> Create(const std::string& path, absl::string_view run,
