@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "cli/duration_option.h"
-#include "cli/option_companion.h"
 #include "cli/size_option.h"
 #include "status/status.h"
 
@@ -26,9 +25,6 @@ void DeclarePerfMaps(CLI::App& app, PerfMapConfig& config) {
 }
 
 absl::StatusOr<PerfMapLeaseOptions> ParsePerfMaps(const PerfMapConfig& config) {
-  RETURN_IF_ERROR(CheckCompanion("--perf-map-cap", config.cap.has_value(), "--enable-perf-map", config.enable));
-  RETURN_IF_ERROR(
-      CheckCompanion("--perf-map-time", config.time != PerfMapConfig().time, "--enable-perf-map", config.enable));
   PerfMapLeaseOptions options;
   options.everywhere = config.enable;
   if (config.cap.has_value()) {

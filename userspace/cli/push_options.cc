@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cli/choice_option.h"
-#include "cli/option_companion.h"
 #include "export/push_request.h"
 #include "os/file_io.h"
 #include "status/status.h"
@@ -61,9 +60,6 @@ void DeclarePush(CLI::App& app, PushConfig& config) {
 }
 
 absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
-  const bool on = !config.push.empty();
-  RETURN_IF_ERROR(CheckCompanion("--push-by", config.push_by != PushConfig().push_by, "--push", on));
-  RETURN_IF_ERROR(CheckCompanion("--push-header", !config.push_headers.empty(), "--push", on));
   PyroscopeOptions options;
   if (!config.push.empty()) {
     ASSIGN_OR_RETURN(options.url, ParsePushUrl(config.push));
@@ -75,10 +71,6 @@ absl::StatusOr<PyroscopeOptions> ParsePush(const PushConfig& config) {
 }
 
 absl::StatusOr<OtlpOptions> ParseOtlp(const PushConfig& config) {
-  const bool on = !config.otlp.empty();
-  RETURN_IF_ERROR(CheckCompanion("--otlp-by", config.otlp_by != PushConfig().otlp_by, "--otlp", on));
-  RETURN_IF_ERROR(CheckCompanion("--otlp-header", !config.otlp_headers.empty(), "--otlp", on));
-  RETURN_IF_ERROR(CheckCompanion("--otlp-ca", !config.otlp_ca.empty(), "--otlp", on));
   OtlpOptions options;
   if (!config.otlp.empty()) {
     ASSIGN_OR_RETURN(options.endpoint, ParseOtlpUrl(config.otlp));

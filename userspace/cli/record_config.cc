@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/cri_socket_option.h"
 #include "cli/duration_option.h"
+#include "cli/option_companion.h"
 #include "cli/pids_option.h"
 #include "cli/ring_option.h"
 #include "cli/size_option.h"
@@ -53,6 +54,10 @@ absl::Status SetSymbols(const RecordConfig& config, RecordOptions& options) {
                                     uint64_t{1} << 40, "write it as 500MiB or 8GiB; from 1MiB to 1024GiB");
   if (!cache_bytes.ok()) return cache_bytes.status();
   options.symbols.cache.max_bytes = *cache_bytes;
+  const PerfMapConfig usual;
+  const bool maps = config.perf_maps.enable;
+  RETURN_IF_ERROR(CheckCompanion("--perf-map-cap", config.perf_maps.cap.has_value(), "--enable-perf-map", maps));
+  RETURN_IF_ERROR(CheckCompanion("--perf-map-time", config.perf_maps.time != usual.time, "--enable-perf-map", maps));
   ASSIGN_OR_RETURN(options.perf_maps, ParsePerfMaps(config.perf_maps));
   options.names = config.names;
   options.try_unknown_runtime = config.try_unknown_runtime;

@@ -22,7 +22,6 @@ TEST(PushOptionsTest, OtlpHasItsOwnHeadersAndResources) {
   PushConfig config;
   config.otlp = "grpcs://collector:4317";
   config.otlp_by = PushBy::kProcess;
-  config.push = "http://pyroscope:4040";
   config.otlp_headers = {"Authorization: Bearer a:b"};
   config.push_headers = {"X-Scope-OrgID: shop"};
   const absl::StatusOr<OtlpOptions> options = ParseOtlp(config);
@@ -36,13 +35,11 @@ TEST(PushOptionsTest, OtlpHasItsOwnHeadersAndResources) {
 TEST(PushOptionsTest, AWrongHeaderIsNamedByItsOptionAndNotRepeated) {
   for (const char* header : {"Bearer secret", ": secret", "", "A B: secret", "A: secret\r\nB: c"}) {
     PushConfig config;
-    config.otlp = "grpcs://collector:4317";
     config.otlp_headers = {header};
     const absl::Status status = ParseOtlp(config).status();
     EXPECT_THAT(std::string(status.message()), HasSubstr("--otlp-header")) << header;
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")));
     config = {};
-    config.push = "http://pyroscope:4040";
     config.push_headers = {header};
     EXPECT_THAT(std::string(ParsePush(config).status().message()), HasSubstr("--push-header"));
   }
@@ -50,21 +47,10 @@ TEST(PushOptionsTest, AWrongHeaderIsNamedByItsOptionAndNotRepeated) {
 
 TEST(PushOptionsTest, AuthoritiesAreCertificates) {
   PushConfig config;
-  config.otlp = "grpcs://collector:4317";
   config.otlp_ca = "/dev/null";
   EXPECT_THAT(std::string(ParseOtlp(config).status().message()), HasSubstr("--otlp-ca /dev/null has no certificate"));
   config.otlp_ca = "/no/such/file";
   EXPECT_THAT(std::string(ParseOtlp(config).status().message()), HasSubstr("--otlp-ca"));
-}
-
-TEST(PushOptionsTest, OptionsOfAUrlThatIsNotGivenAreRefused) {
-  PushConfig config;
-  config.push_headers = {"A: b"};
-  EXPECT_EQ(ParsePush(config).status().message(), "--push-header is for --push, which is not given");
-  config.otlp_ca = "/dev/null";
-  EXPECT_EQ(ParseOtlp(config).status().message(), "--otlp-ca is for --otlp, which is not given");
-  config.otlp_headers = {"A: b"};
-  EXPECT_EQ(ParseOtlp(config).status().message(), "--otlp-header is for --otlp, which is not given");
 }
 
 TEST(PushOptionsTest, AWrongUrlHasAHint) {
