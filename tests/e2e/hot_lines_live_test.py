@@ -144,7 +144,9 @@ class HotLinesTest(harness.LiveTest):
                     found = {key: count for key, count in samples.items() if is_of(key[0], kind)}
                     total, on_line = sum(found.values()), sum(count for key, count in found.items() if key[2] == hot_line(kind))
                     print(f"  {version} not optimised | {kind} | {total} | {100 * on_line / max(total, 1):.1f} %", flush=True)
-                    self.assertEqual({key[1] for key in found}, {"QuickJitted" if kind == WITHOUT_LOOP else ""}, found)
+                    # Methods beside the hot one, such as the constructor of an iterator, may have another tier.
+                    tiers = {tier for _, tier, line in found if line == hot_line(kind)}
+                    self.assertEqual(tiers, {"QuickJitted" if kind == WITHOUT_LOOP else ""}, found)
                     self.assertGreater(total, LEAST_SAMPLES, kind)
                     self.assertLessEqual(total - on_line, stack_truth.allowed_faults(total, 0.99), found)
 

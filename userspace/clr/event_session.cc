@@ -52,10 +52,22 @@ bool EventSession::Begin(MonotonicTime now, absl::FunctionRef<void(std::span<con
     return false;
   }
   session_ = *session;
+  enabled_by_ = {now.ns + kPatienceNs};
   stream_ = start_->TakeStream();
   if (!start_->surplus().empty()) take(start_->surplus());
   if (stopping_) Stop(now);  // it was asked to before it had begun
   return true;
+}
+
+void EventSession::SeeEnabled(MonotonicTime now) {
+  if (!proof_.has_value()) {
+    // Its server may have a full queue.
+    if (absl::StatusOr<UniqueFd> connected = connect_(); connected.ok()) {
+      proof_.emplace(*std::move(connected), EncodeDiagnosticsRequest(DiagnosticsCommand::kProcessInfo), enabled_by_);
+    }
+  }
+  // Any answer will do, and so does an end of the connection.
+  enabled_ = (proof_.has_value() && proof_->Step(now)) || now >= enabled_by_;
 }
 
 void EventSession::Stop(MonotonicTime now) {
@@ -75,6 +87,7 @@ void EventSession::AskToStop() {
 bool EventSession::Step(MonotonicTime now, absl::FunctionRef<void(std::span<const std::byte>)> take) {
   if (over_) return true;
   if (!began() && !Begin(now, take)) return over_;
+  if (!enabled_) SeeEnabled(now);
   // Its server may have a full queue, or the process be about to exit.
   if (stopping_ && !unasked_.ok()) AskToStop();
   // Its answer says nothing that the end of the stream does not say.

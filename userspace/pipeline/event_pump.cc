@@ -20,7 +20,7 @@ EventWatchResult EventPump::Run(std::span<const ClrEventKind> kinds, absl::Funct
     Look();
   };
   while (!session_.over()) {
-    stop_.Wait(session_.began() && !stopping_ ? kIdleMs : kRequestMs);
+    stop_.Wait(end_.has_value() && !stopping_ ? kIdleMs : kRequestMs);
     session_.Step(clock_.Now(), take);
     SeeBeginning(began);
     Look();
@@ -38,10 +38,12 @@ EventWatchResult EventPump::Run(std::span<const ClrEventKind> kinds, absl::Funct
 
 void EventPump::SeeBeginning(absl::FunctionRef<void()> began) {
   if (!session_.began() || end_.has_value()) return;
-  end_ = duration_ns_ == 0 ? MonotonicTime::Max() : MonotonicTime{clock_.Now().ns + duration_ns_};
-  if (!session_.over()) {
+  if (!watched_ && !session_.over()) {
+    watched_ = true;
     if (absl::Status watched = stop_.WatchReadable(session_.fd()); !watched.ok()) session_.Abandon(std::move(watched));
   }
+  if (!session_.enabled() && !session_.over()) return;
+  end_ = duration_ns_ == 0 ? MonotonicTime::Max() : MonotonicTime{clock_.Now().ns + duration_ns_};
   began();
 }
 

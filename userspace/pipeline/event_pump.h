@@ -35,11 +35,11 @@ class EventPump {
  public:
   static constexpr size_t kEventsPerLook = 64;
 
-  // All three outlive this. `duration_ns`: from when the runtime has agreed; 0: no end.
+  // All three outlive this. `duration_ns`: from when the events are enabled; 0: no end.
   EventPump(EventSession& session, StopEvents& stop, const Clock& clock, uint64_t duration_ns)
       : session_(session), stop_(stop), clock_(clock), duration_ns_(duration_ns) {}
 
-  // Until the session is over and its events are given out. `began`: the runtime has agreed.
+  // Until the session is over and its events are given out. `began`: the events are enabled.
   EventWatchResult Run(std::span<const ClrEventKind> kinds, absl::FunctionRef<void()> began,
                        const ClrEventStream::Receiver& receiver);
 
@@ -52,7 +52,8 @@ class EventPump {
   StopEvents& stop_;
   const Clock& clock_;
   const uint64_t duration_ns_;
-  std::optional<MonotonicTime> end_;      // once the session has begun
+  bool watched_ = false;                  // the stream wakes the loop
+  std::optional<MonotonicTime> end_;      // once the events are enabled
   std::optional<MonotonicTime> give_up_;  // once it has been asked to end
   bool stopping_ = false;
   bool leaves_ = false;  // no event is taken any more

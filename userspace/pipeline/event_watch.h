@@ -22,7 +22,7 @@ void IgnoreStopsOfTerminal();
 struct EventWatchOptions {
   uint32_t pid = 0;
   std::vector<ClrEventKind> kinds;
-  uint64_t duration_ns = 0;  // from when the runtime has agreed; 0: until a signal comes or the process ends
+  uint64_t duration_ns = 0;  // from when the events are enabled; 0: until a signal comes or the process ends
   uint32_t buffer_megabytes = 16;
   bool stacks = false;
   FileBroker* files = nullptr;  // as TargetFiles'; outlives the call
@@ -31,7 +31,7 @@ struct EventWatchOptions {
   std::function<void()> prepare = nullptr;
 };
 
-// `began` is called when the runtime has agreed, and `receiver` for each event, in the order of their times. An error
+// `began` is called when the events are enabled, and `receiver` for each event, in the order of their times. An error
 // is a sentence with a hint: the process is not there, or has no such socket, or it is another user's. So is `ended`:
 // the process refuses, does not answer or speaks nonsense. Events that came before it have been given out. Once a
 // process: it gives rights up.

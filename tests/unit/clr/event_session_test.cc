@@ -70,13 +70,14 @@ TEST_F(EventSessionTest, TakesAStreamAndStopsByTheSessionsNumber) {
   EXPECT_FALSE(Step());
   EXPECT_TRUE(session_->began());
   EXPECT_EQ(taken_, "Net");
+  EXPECT_EQ(Received(1), EncodeDiagnosticsRequest(DiagnosticsCommand::kProcessInfo));
   Send(0, "trace");
   EXPECT_FALSE(Step());
   EXPECT_EQ(taken_, "Nettrace");
 
   session_->Stop(kSessionNow);
   EXPECT_FALSE(Step());
-  EXPECT_EQ(Received(1), EncodeStopTracing(77));
+  EXPECT_EQ(Received(2), EncodeStopTracing(77));
   Send(0, "end");
   connections_[0].reset();
   EXPECT_TRUE(Step());
@@ -108,9 +109,38 @@ TEST_F(EventSessionTest, StopBeforeTheReplyStopsAfterIt) {
   EXPECT_EQ(connections_.size(), 1u);
   Send(0, Session(5));
   EXPECT_FALSE(Step());
-  ASSERT_EQ(connections_.size(), 2u);
+  ASSERT_EQ(connections_.size(), 3u);
   EXPECT_FALSE(Step());
   EXPECT_EQ(Received(1), EncodeStopTracing(5));
+}
+
+// 11.0 agrees first, and enables the events while its server is busy with that.
+TEST_F(EventSessionTest, EventsAreEnabledOnceTheNextRequestIsAnswered) {
+  Send(0, Session(1));
+  EXPECT_FALSE(Step());
+  EXPECT_FALSE(Step());
+  EXPECT_TRUE(session_->began());
+  EXPECT_FALSE(session_->enabled());
+  Send(0, "early");
+  EXPECT_FALSE(Step());
+  EXPECT_EQ(taken_, "early");
+  Send(1, EncodeDiagnosticsReply(kDiagnosticsUnknownCommand, {}));
+  EXPECT_FALSE(Step());
+  EXPECT_TRUE(session_->enabled());
+  EXPECT_EQ(connections_.size(), 2u);
+}
+
+TEST_F(EventSessionTest, AProofThatCantBeAskedForIsAskedForAgainAndNotAwaitedForEver) {
+  Send(0, Session(1));
+  refuses_ = true;
+  EXPECT_FALSE(Step());
+  refuses_ = false;
+  EXPECT_FALSE(Step());
+  EXPECT_EQ(Received(1), EncodeDiagnosticsRequest(DiagnosticsCommand::kProcessInfo));
+  EXPECT_FALSE(Step({kTooLate.ns - 1}));
+  EXPECT_FALSE(session_->enabled());
+  EXPECT_FALSE(Step(kTooLate));
+  EXPECT_TRUE(session_->enabled());
 }
 
 TEST_F(EventSessionTest, NoReplyEndsAtTheDeadline) {
@@ -211,10 +241,10 @@ TEST_F(EventSessionTest, AFullQueueIsAskedAgain) {
   EXPECT_FALSE(Step());
   refuses_ = false;
   EXPECT_FALSE(Step());
-  ASSERT_EQ(connections_.size(), 2u);
-  EXPECT_EQ(Received(1), EncodeStopTracing(5));
+  ASSERT_EQ(connections_.size(), 3u);
+  EXPECT_EQ(Received(2), EncodeStopTracing(5));
   EXPECT_FALSE(Step());
-  EXPECT_EQ(connections_.size(), 2u) << "one request is enough";
+  EXPECT_EQ(connections_.size(), 3u) << "one request is enough";
 }
 
 TEST_F(EventSessionTest, AFloodIsTakenInSteps) {

@@ -23,6 +23,7 @@ class EventPumpTest : public testing::Test {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return absl::InternalError("");
     connections_.emplace_back(ends[1]);
+    if (connections_.size() == 2) connections_[1].reset();  // an end is an answer as well: the events are enabled
     return UniqueFd(ends[0]);
   }
   void Send(absl::string_view bytes) {
@@ -51,7 +52,7 @@ class EventPumpTest : public testing::Test {
     return EventPump(*session, *stop, clock_, duration_ns).Run(AllClrEventKinds(), began, [&](const ClrEventRecord&) {
       if (came_++ == 0 && signals_) raise(SIGTERM);
       clock_.Advance(event_ns_);
-      if (asked_after_ == 0 && connections_.size() == 2) asked_after_ = came_;
+      if (asked_after_ == 0 && connections_.size() == 3) asked_after_ = came_;
     });
   }
 
