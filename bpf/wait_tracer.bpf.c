@@ -267,12 +267,15 @@ static __always_inline void end_short_wait(struct thread_times *times, __u64 off
 	add_short(times, left + runnable_ns, !!left + !!runnable_ns);
 }
 
-/* Nobody has seen the thread: one that was there waited for what is not known, and a new one has never run. */
+/*
+ * Nobody has seen the thread before it comes, not even a wake-up: it has wanted a CPU all the time. Its notes don't say
+ * so where it has changed queues meanwhile.
+ */
 static __always_inline void see_off_cpu(struct thread_times *times, struct task_struct *task, __u64 now)
 {
 	see(times, task, now);
 	times->waiting = 1;
-	times->blocked = times->seen_ns == waits_began_ns;
+	times->blocked = 0;
 }
 
 /* The wait ends: its time is added up, and it is chosen whether it is told. */

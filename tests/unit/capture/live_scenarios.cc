@@ -1176,6 +1176,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"AThreadThatWasNeverSwitchedHasRun", AThreadThatWasNeverSwitchedHasRun},
       {"ALookIsOfOneMoment", ALookIsOfOneMoment},
       {"AThreadThatIsWokenSoonWaitsForItsCpu", AThreadThatIsWokenSoonWaitsForItsCpu},
+      {"AThreadThatIsQueuedFromTheBeginningWantsACpu", AThreadThatIsQueuedFromTheBeginningWantsACpu},
       {"ShortWaitsAreSummedUp", ShortWaitsAreSummedUp},
       {"WaitsOutsideOfTheNamespaceAreNoProcess", WaitsOutsideOfTheNamespaceAreNoProcess},
       {"AThreadWithAnothersNumberBeginsAnew", AThreadWithAnothersNumberBeginsAnew},

@@ -53,6 +53,7 @@ absl::Status AThreadThatWasNeverSwitchedHasRun(ScenarioSetting& setting);
 absl::Status ALookIsOfOneMoment(ScenarioSetting& setting);
 // wait_queue_scenarios.cc
 absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting);
+absl::Status AThreadThatIsQueuedFromTheBeginningWantsACpu(ScenarioSetting& setting);
 absl::Status ShortWaitsAreSummedUp(ScenarioSetting& setting);
 // wait_namespace_scenarios.cc
 absl::Status WaitsOutsideOfTheNamespaceAreNoProcess(ScenarioSetting& setting);

@@ -26,7 +26,8 @@ namespace clrsampler::test_support {
 namespace {
 
 constexpr int kHeldRounds = 10;
-constexpr uint64_t kHeldNs = 20'000'000, kHeldAtTheEndNs = 200'000'000, kMomentNs = 300'000;
+constexpr uint64_t kHeldNs = 20'000'000, kHeldAtTheEndNs = 200'000'000, kHeldAtTheBeginningNs = 900'000'000,
+                   kMomentNs = 300'000;
 
 uint64_t NowNs() { return SystemClock().Now().ns; }
 
@@ -114,6 +115,12 @@ class HeldCpu {
     SendByte(turn_[1]);
     if (NowNs() - woken_ns > kMomentNs) return std::nullopt;
     return woken_ns;
+  }
+  // To the other CPUs, from its queue as well.
+  void LetTheWaiterGoElsewhere() const {
+    cpu_set_t rest = before_;
+    CPU_CLR(sysconf(_SC_NPROCESSORS_ONLN) - 1, &rest);
+    sched_setaffinity(static_cast<pid_t>(waiter_.load()), sizeof rest, &rest);
   }
   // When the waiter had its CPU behind WakeBehindTheHolder, which has received `before` bytes in all.
   uint64_t AwaitCpu(uint64_t before) const {
@@ -230,6 +237,43 @@ absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting) {
   if (Distance(open->runnable_ns, queued_ns) > 2'000'000 || open->runnable_weight == 0) {
     return absl::InternalError(
         absl::StrCat(open->runnable_ns, " ns in the queue at the end, and they were ", queued_ns));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AThreadThatIsQueuedFromTheBeginningWantsACpu(ScenarioSetting& setting) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+    setting.notes += " (not on one CPU)";
+    return absl::OkStatus();
+  }
+  auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  HeldCpu cpu;
+  usleep(5'000);
+  const uint64_t before = cpu.received();
+  const bool woken = cpu.WakeBehindTheHolder(kHeldAtTheBeginningNs).has_value();
+  const uint64_t begins_ns = NowNs();
+  RETURN_IF_ERROR((*sampler)->Start());
+  const uint64_t began_ns = NowNs();
+  usleep(50'000);
+  const bool queued = woken && cpu.received() == before + 1;
+  cpu.LetTheWaiterGoElsewhere();
+  const uint64_t got_cpu_ns = cpu.AwaitCpu(before);
+  usleep(5'000);
+  (*sampler)->StopSampling();
+  if (!queued) {
+    setting.notes += " (it began late)";
+    return absl::OkStatus();
+  }
+  const WaitRecords records = DrainWaitRecords(**sampler);
+  const auto waits = records.by_thread.find(cpu.waiter());
+  if (waits == records.by_thread.end()) return absl::InternalError("nothing of the thread");
+  const wire_wait& first = waits->second.front();
+  const uint64_t least_ns = got_cpu_ns - began_ns, most_ns = got_cpu_ns - begins_ns, margin_ns = 20'000'000;
+  if (first.blocked_ns != 0 || first.runnable_ns + margin_ns < least_ns || first.runnable_ns > most_ns + margin_ns) {
+    return absl::InternalError(absl::StrCat(first.runnable_ns, " ns in queues and ", first.blocked_ns,
+                                            " ns blocked, and they were ", least_ns, " to ", most_ns, " in queues"));
   }
   return absl::OkStatus();
 }
