@@ -244,7 +244,9 @@ export class FakeServe {
     const seconds = (range.to - range.from) / 1000;
     const builder = new DataBuilder({title: 'shop-host-3', view: given.view ?? 'cpu', period_ns: 52_631_579, start_unix_ns: range.from * 1e6, duration_ns: seconds * 1e9, host: 'shop-host-3'});
     if (!this.isRecorded(range)) return builder;
-    for (const one of this.wanted(given)) {
+    // As a server's, frames have other numbers in the answer for another range.
+    const processes = seconds < 120 ? this.wanted(given).reverse() : this.wanted(given);
+    for (const one of processes) {
       const weight = Math.ceil(this.cores(one, range.from) * seconds * 19);
       const thread = builder.thread({pid: one.pid, tid: one.pid + 1, comm: one.comm, name: 'main', container: one.container});
       const main = `${one.comm}.Program.Main`;
@@ -260,7 +262,7 @@ export class FakeServe {
     if (!given.base_from || !given.base_to) throw refusal(400, 'A comparison needs base_from and base_to.', '');
     const before = this.profile({...given, from: given.base_from, to: given.base_to}), after = this.profile(given);
     const sum = ({cells}) => cells.weight.reduce((all, weight) => all + weight, 0);
-    return compared(before, after, {scale: sum(after) / Math.max(1, sum(before)), all: sum(after) + sum(before), self: 3, total: 3, stack: 3});
+    return compared(before, after, {scale: sum(after) / Math.max(1, sum(before)), all: sum(after) + sum(before), self: null, total: null, stack: null, tested: false});
   }
 
   checkView({view = 'cpu', format}) {

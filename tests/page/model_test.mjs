@@ -7,7 +7,7 @@ import {isNameless, methodCosts, roleCosts, withRoles} from '../../userspace/out
 import {contrast, kindFills, diffRamp, textColorOn, THEMES} from '../../userspace/output/page/src/palette.js';
 import {Profile, unpack} from '../../userspace/output/page/src/profile_data.js';
 import {matchedWeight, matcherOf, matchingFrames} from '../../userspace/output/page/src/search.js';
-import {isSignificant, standardErrors} from '../../userspace/output/page/src/significance.js';
+import {changePoints, comparedWhole, isSignificant, standardErrors} from '../../userspace/output/page/src/significance.js';
 import {fileName, lineCosts, linkTo, rowsNearSamples, sourceRows} from '../../userspace/output/page/src/source_lines.js';
 import {inert, shareText, shorterNames, weightText} from '../../userspace/output/page/src/text.js';
 import {applyTransforms} from '../../userspace/output/page/src/transforms.js';
@@ -150,7 +150,7 @@ test('lines are of the threads and stacks that are shown', () => {
   const profile = withLines();
   assert.deepEqual(linesOf(profile, 'Total', (thread) => thread.tid === 2), ['/src/Cart.cs:57 6 6 exact optimised', '/src/Cart.cs:58 0 2 exact']);
   assert.deepEqual(linesOf(profile, 'Total', () => true, ['focus', 'Leaf']), ['/src/Cart.cs:58 0 7 exact']);
-  assert.deepEqual(linesOf(profile, 'Total', () => true, ['without', 'Leaf'], ['foldAll', '']), ['/src/Cart.cs:57 9 9 exact optimised', '/src/Cart.cs:58 5 5 exact', ':0 1 1']);
+  assert.deepEqual(linesOf(profile, 'Total', () => true, ['without', 'Leaf'], ['foldAll', '']), linesOf(profile, 'Total', () => true, ['without', 'Leaf']), 'a sample counts in its own line');
   for (const kind of ['focus', 'without', 'hide', 'callees', 'fold', 'foldAll']) {
     const frame = profile.names.indexOf('Total'), steps = [{kind, frame}];
     const self = lineCosts(profile, frame, () => true, steps).reduce((sum, cost) => sum + cost.self, 0);
@@ -302,7 +302,7 @@ test('the matched share counts each stack once', () => {
 });
 
 test('differences count only beyond the noise of sampling', () => {
-  const rule = {scale: 1, all: 0};
+  const rule = {scale: 1, all: 0, tested: true};
   const counts = (before, after, more = {}, noise = 1) => isSignificant({...rule, ...more}, 3, before, after, noise);
   assert.equal(counts(100, 120), false);
   assert.equal(counts(1000, 1200), true);
@@ -313,17 +313,20 @@ test('differences count only beyond the noise of sampling', () => {
   assert.equal(counts(1000, 1120), false);
   assert.equal(counts(1000, 1120, {all: 4000}), true);  // of all of which it is half, its share scatters less
   assert.equal(isSignificant(rule, null, 0, 1000), false);
+  assert.equal(isSignificant({...rule, tested: false}, null, 0, 1000), true, 'weights are times: nothing says that it is noise');
   assert.equal(standardErrors(rule, 200, 200, 1), 0);
 });
 
 test('weights before follow the stacks through transforms', () => {
   const builder = new DataBuilder();
   builder.stack(['main', 'a', 'b'], 3, 0, 30).stack(['main', 'c', 'b'], 2, 0, 20).stack(['main', 'gone'], 0, 0, 7);
-  const profile = new Profile(builder.data({diff: {scale: 0.1, all: 0, self: 3, total: 3, stack: 3}}));
+  const profile = new Profile(builder.data({diff: {scale: 0.1, all: 0, self: 3, total: 3, stack: 3, tested: true}}));
   const callers = applyTransforms(profile.tree(), [{kind: 'callers', frame: profile.names.indexOf('b')}]);
   assert.deepEqual([callers.total[0], callers.totalBefore[0]], [5, 50]);
   const focus = applyTransforms(profile.tree(), [{kind: 'focus', frame: profile.names.indexOf('gone')}]);
   assert.deepEqual([focus.total[0], focus.totalBefore[0]], [0, 7]);
+  assert.ok(Math.abs(comparedWhole(profile.diff, focus) - 0.7) < 1e-9);
+  assert.ok(Math.abs(changePoints(profile.diff, 7, 0, comparedWhole(profile.diff, focus)) + 100) < 1e-9);
 });
 
 test('names lose what can disguise them, and nothing else', () => {

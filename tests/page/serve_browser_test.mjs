@@ -319,7 +319,9 @@ describe('comparing', () => {
       base_from: String(begin / 1000 + 30), base_to: String(begin / 1000 + 90), from: String(begin / 1000 + 180), to: String(begin / 1000 + 240), view: 'cpu', format: 'page',
     }]);
     assert.match((await opened.chips())[0], /^compared with 14:00:30 – 14:01:30/);
-    await page.getByText('no change beyond the noise of sampling').waitFor();
+    await page.getByText('Changes and noise can’t be told apart').waitFor();
+    assert.equal(await page.getByText('within the noise').count(), 0);
+    assert.equal(await page.locator('td.noise').count(), 0);
     assert.match(await opened.details(), /before[\d,]+ samples/);
     await page.getByRole('radio', {name: 'before'}).click();
     await page.getByRole('button', {name: 'Swap range and base'}).click();
@@ -327,13 +329,23 @@ describe('comparing', () => {
     assert.equal(asked(fake, '/api/diff').at(-1).from, String(begin / 1000 + 30));
     await page.getByRole('button', {name: 'Take back: base'}).click();
     await opened.settled();
-    assert.equal(await page.getByText('no change beyond the noise').count(), 0);
+    assert.equal(await page.getByText('can’t be told apart').count(), 0);
     assert.match(await opened.details(), /^alltotal[\d,]+ samples, 100\.0 %self/);
   }));
 
   test('by keyboard alone', () => withPage(async (opened, fake) => {
     await opened.key('t', 'Home', 'b', 'End');
     assert.equal(asked(fake, '/api/diff').length, 1);
+  }));
+
+  test('a search finds the same methods in the next range', () => withPage(async (opened) => {
+    const {page} = opened;
+    await page.locator('.search input').fill('mailer.program');
+    await page.getByText('% of all matched').waitFor();
+    await opened.drag(0.11, 0.29);
+    const row = page.locator('tr', {has: page.getByText('mailer.Program.Main', {exact: true})}).first();
+    const share = (await row.locator('td.number').last().textContent()).match(/[\d.]+ %/)[0];
+    assert.equal(await page.locator('.search output').textContent(), `${share} of all matched`);
   }));
 
   test('search, zoom and filters mean the same in the next range', () => withPage(async (opened) => {

@@ -27,6 +27,8 @@ test('times are read as people write them', () => {
   assert.equal(read('now'), NOON);
   assert.equal(read(' -5m '), NOON - 300_000);
   assert.equal(read('\u22121.5h'), NOON - 5_400_000);
+  assert.equal(read('-7m30s'), NOON - 450_000);
+  assert.equal(read('-1d 2h'), NOON - 93_600_000);
   assert.equal(read('11:58'), NOON - 120_000);
   assert.equal(read('11:58:30.5'), NOON - 89_500);
   assert.equal(read('13:00'), NOON + 3_600_000 - 86_400_000);  // of yesterday: today it has not been
@@ -34,7 +36,7 @@ test('times are read as people write them', () => {
   assert.equal(read('2026-11-22T06:30:00Z'), NOON);
   assert.equal(read('2026-11-22'), NOON - 12 * 3_600_000);
   assert.equal(read(String(NOON / 1000)), NOON);
-  for (const none of ['', 'soon', '-5', '5m', '24:00', '11:60', '12', '2026-13-01', '1e9', '-5m; drop', '2026-11-22 1:00']) assert.equal(read(none), null, none);
+  for (const none of ['', 'soon', '-5', '5m', '-5m3', '24:00', '11:60', '12', '2026-13-01', '1e9', '-5m; drop', '2026-11-22 1:00']) assert.equal(read(none), null, none);
 });
 
 test('times and lengths are written as people read them', () => {
@@ -43,8 +45,9 @@ test('times and lengths are written as people read them', () => {
   assert.equal(timeText(NOON - 86_400_000, NOON), '2026-11-21 12:00:00');
   assert.equal(rangeText({from: NOON - 60_000, to: NOON}, NOON), '11:59:00 – 12:00:00');
   assert.equal(rangeText({from: NOON - 86_400_000, to: NOON}, NOON), '2026-11-21 12:00:00 – 2026-11-22 12:00:00');
-  assert.deepEqual([250, 1500, 40_000, 60_000, 90_000, 3_600_000, 5_400_000, 86_400_000, 604_800_000 + 7_200_000].map(lengthText),
+  assert.deepEqual([250, 1500, 40_000, 60_000, 90_000, 3_600_000, 5_400_000, 86_400_000, 604_800_000 + 7_200_000].map((ms) => lengthText(ms)),
     ['250 ms', '1.5 s', '40 s', '1 min', '1 min 30 s', '1 h', '1 h 30 min', '1 d', '7 d 2 h']);
+  assert.equal(lengthText(86_400_000 + 7_200_000 + 180_000, 4), '1 d 2 h 3 min');
 });
 
 test('marks on the axis of time are at round times of the clock here, and not too many', () => {
@@ -177,8 +180,13 @@ test('means are of what was recorded, in the measure\u2019s unit', () => {
   assert.equal(meanIn(timeline, timeline.series[0], MEASURES.cpu, {from: 1000, to: 3000}), 2);  // of three steps
   assert.equal(meanIn(timeline, timeline.series[0], MEASURES.cpu, {from: 2000, to: 2500}), 0);
   assert.equal(meanIn(timeline, timeline.series[0], MEASURES.jit, {from: 1000, to: 1500}), 20);  // 10 ms in half a second
-  assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.pause, timeline.grid)], [0, 100, 0, 0]);
-  assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.alloc, timeline.grid)], [4, 0, 0, 0]);  // 2 MB in half a second
+  assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.pause, timeline)], [0, 100, 0, 0]);
+  assert.deepEqual([...valuesOf(timeline.series[0], MEASURES.alloc, timeline)], [4, 0, 0, 0]);  // 2 MB in half a second
+  // A step of which a fifth was recorded has the rate of that part, and a fifth of the weight.
+  const partly = readTimeline({...ANSWER, covered_ms: [500, 100, 0, 500]}, 'process');
+  assert.deepEqual([...valuesOf(partly.series[0], MEASURES.pause, partly)], [0, 500, 0, 0]);
+  assert.equal(meanIn(partly, partly.series[0], MEASURES.pause, {from: 1000, to: 2000}), 50_000 / 600);
+  assert.equal(meanIn(partly, {cores: [1, 7, 0, 1]}, MEASURES.cpu, {from: 1000, to: 2000}), 2);
   assert.equal(coverageOf(timeline, {from: 1500, to: 2500}), 0.5);
   assert.equal(coverageOf(timeline, {from: 2000, to: 2500}), 0);
 });
@@ -190,8 +198,8 @@ test('what threads do is series of their own, from the bottom up', () => {
   const timeline = {...read, series: read.states};
   assert.deepEqual(timeline.series.map(({label}) => label), ['running', 'monitor', 'idle', 'something new']);
   assert.ok(timeline.series.every(({narrowTo, isState}) => narrowTo === null && isState));
-  assert.deepEqual([...valuesOf(timeline.series[1], STATES_MEASURE, timeline.grid)], [3, 0.5]);  // threads
-  assert.deepEqual([...valuesOf(read.series[0], MEASURES['off-cpu'], timeline.grid)], [11, 0]);
+  assert.deepEqual([...valuesOf(timeline.series[1], STATES_MEASURE, timeline)], [3, 0.5]);  // threads
+  assert.deepEqual([...valuesOf(read.series[0], MEASURES['off-cpu'], timeline)], [11, 0]);
   assert.deepEqual(readTimeline({begin: 0, step_ms: 500, steps: 2}, 'process').states, []);
 });
 

@@ -74,6 +74,9 @@ test('a range grows to the steps that are known', () => {
   const {times} = profileOf(builder, {stepMs: 1000});
   assert.deepEqual(times.snap({from: 1.5 * SECOND, to: 2.1 * SECOND}), {from: SECOND, to: 3 * SECOND});
   assert.deepEqual(times.snap({from: 2 * SECOND, to: 3 * SECOND}), {from: 2 * SECOND, to: 3 * SECOND});
+  const behind = {from: 200 * SECOND, to: 210 * SECOND};  // the last sample is at 100 s
+  assert.deepEqual(times.snap(behind), behind);
+  assert.equal(sum([...times.weightsIn(behind)]), 0);
 });
 
 test('lanes that stand apart are as fine as they are, and stacks come later', async () => {
@@ -96,6 +99,8 @@ test('a map of seconds has cells of 20 ms, one of a day cells of a second', () =
   assert.deepEqual([day.columnNs, day.cellNs, day.columns, day.rows], [60 * SECOND, SECOND, 1440, 60]);
   const week = gridOf({from: 0, to: 7 * 86_400 * SECOND}, SECOND);
   assert.deepEqual([week.columnNs, week.cellNs, week.columns], [3600 * SECOND, 60 * SECOND, 168]);
+  const window = gridOf({from: 0, to: 70 * SECOND}, 10.000012 * SECOND);
+  assert.deepEqual([window.columns, window.rows], [2, 6], 'windows of a corrected clock are a little longer');
   const coarse = gridOf({from: 0, to: 30 * SECOND}, SECOND);
   assert.deepEqual([coarse.columnNs, coarse.cellNs], [60 * SECOND, SECOND]);
   const zoomed = gridOf({from: 61.5 * SECOND, to: 63 * SECOND}, 20 * MS);
@@ -125,6 +130,10 @@ test('pauses colour the cells that they go over', () => {
   const values = mapValues(profile, profile.times, grid, {colour: 'pauses', wanted: everybody, flags: null});
   assert.deepEqual([...values.subarray(49, 53)].map((value) => Number(value.toFixed(6))), [0, 0.5, 0.5, 0]);
   assert.equal(strongest(values), 0.5);
+  builder.event({timeMs: 1000, durationMs: 20, thread: 0}).event({timeMs: 1000, durationMs: 20, thread: 1});
+  const both = profileOf(builder), pausesOf = (wanted) => mapValues(both, both.times, grid, {colour: 'pauses', wanted, flags: null});
+  assert.equal(Number(pausesOf(everybody)[50].toFixed(6)), 1, 'two pauses at once are no more than one');
+  assert.equal(strongest(pausesOf(({pid}) => pid === -1)), 0, 'pauses of other processes do not count');
   assert.equal(strongest(new Float64Array(10)), 0);
 });
 
@@ -211,6 +220,8 @@ test('times as people write them', () => {
   assert.equal(clockText(62.5 * SECOND, 100 * SECOND), '62.50 s');
   assert.equal(clockText(62.5 * SECOND, 1000 * SECOND), '1:02.50');
   assert.equal(clockText(3723 * SECOND, 86_400 * SECOND), '1:02:03');
+  assert.equal(clockText(119.997 * SECOND, 1000 * SECOND), '2:00');
+  assert.equal(clockText(3599.999 * SECOND, 86_400 * SECOND), '1:00:00');
 });
 
 test('chances of the normal distribution', () => {

@@ -52,15 +52,15 @@ Json FramesJson(const FrameCounts& counts) { return {{"named", counts.named}, {"
 
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-double Mean(const std::vector<double>& values, const std::vector<bool>& covered) {
+// The mean of rates in times of these lengths.
+double Mean(const std::vector<double>& values, const std::vector<uint64_t>& covered_ns) {
   double sum = 0;
-  size_t count = 0;
-  for (size_t i = 0; i < values.size() && i < covered.size(); ++i) {
-    if (!covered[i]) continue;
-    sum += values[i];
-    ++count;
+  double whole_ns = 0;
+  for (size_t i = 0; i < values.size() && i < covered_ns.size(); ++i) {
+    sum += values[i] * static_cast<double>(covered_ns[i]);
+    whole_ns += static_cast<double>(covered_ns[i]);
   }
-  return count == 0 ? 0 : sum / static_cast<double>(count);
+  return whole_ns == 0 ? 0 : sum / whole_ns;
 }
 
 }  // namespace
@@ -92,8 +92,15 @@ std::string StatusJson(const ApiStatus& status) {
 }
 
 std::string TimelineJson(const Timeline& timeline, HistoryPauses pauses) {
-  Json json = {{"begin", Ms(timeline.begin_unix_ns)}, {"step_ms", Ms(timeline.step_ns)}, {"steps", timeline.steps},
-               {"covered", timeline.covered},         {"series", Json::array()},         {"pauses", Json::array()}};
+  std::vector<bool> covered;
+  for (const uint64_t ns : timeline.covered_ns) covered.push_back(ns > 0);
+  Json json = {{"begin", Ms(timeline.begin_unix_ns)},
+               {"step_ms", Ms(timeline.step_ns)},
+               {"steps", timeline.steps},
+               {"covered", std::move(covered)},
+               {"covered_ms", MsArray(timeline.covered_ns)},
+               {"series", Json::array()},
+               {"pauses", Json::array()}};
   for (const TimelineSeries& series : timeline.series) {
     json["series"].push_back({{"label", series.label},
                               {"pid", series.pid == 0 ? Json() : Json(series.pid)},
@@ -242,7 +249,7 @@ std::string ProcessesJson(const Timeline& timeline, const KnownProcesses& known)
                                  {"container", series.container},
                                  {"runtime", OrNull(process.runtime)},
                                  {"labels", std::move(labels)},
-                                 {"cores", Mean(series.cores, timeline.covered)},
+                                 {"cores", Mean(series.cores, timeline.covered_ns)},
                                  {"pause_ms", Ms(Sum(series.pause_ns))},
                                  {"jit_ms", Ms(Sum(series.compile_ns))},
                                  {"alloc_bytes", Sum(series.allocated_bytes)},

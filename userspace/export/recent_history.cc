@@ -219,13 +219,11 @@ class RecentHistory : public History {
     timeline.begin_unix_ns = steps.begin();
     timeline.step_ns = steps.length();
     timeline.steps = steps.count();
-    timeline.covered.assign(steps.count(), false);
-    std::vector<uint64_t> known_ns(steps.count());
+    timeline.covered_ns.assign(steps.count(), 0);
     SeriesByKey series;
     for (const SharedWindow& window : windows) {
       const size_t step = steps.Of(*window);
-      timeline.covered[step] = true;
-      known_ns[step] += window->end_unix_ns - window->begin_unix_ns;
+      timeline.covered_ns[step] += window->end_unix_ns - window->begin_unix_ns;
       const std::vector<uint64_t> cpu_ns = CpuTimes(*window, selection);
       for (size_t i = 0; i < window->processes.size(); ++i) {
         const WindowProcess& process = window->processes[i];
@@ -240,7 +238,7 @@ class RecentHistory : public History {
     timeline.series = LargestSeries(std::move(series), max_series, steps.count());
     for (TimelineSeries& one : timeline.series) {
       for (size_t i = 0; i < one.cores.size(); ++i) {
-        if (known_ns[i] > 0) one.cores[i] /= static_cast<double>(known_ns[i]);
+        if (timeline.covered_ns[i] > 0) one.cores[i] /= static_cast<double>(timeline.covered_ns[i]);
       }
     }
     return timeline;

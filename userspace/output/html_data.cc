@@ -403,9 +403,13 @@ void WriteAbout(const ProfileModel& model, const HtmlComparison* comparison, Jso
   }
   for (const StackChange& change : diff.stacks) stack.Add(change.total);
   const nlohmann::ordered_json rule = {
-      {"scale", diff.factor},  {"all", diff.basis == DiffBasis::kShare ? diff.total_before + diff.total_after : 0},
-      {"self", self.Json()},   {"total", total.Json()},
-      {"stack", stack.Json()}, {"scatter_unknown", diff.scatter_unknown}};
+      {"scale", diff.factor},
+      {"all", diff.basis == DiffBasis::kShare ? diff.total_before + diff.total_after : 0},
+      {"self", self.Json()},
+      {"total", total.Json()},
+      {"stack", stack.Json()},
+      {"tested", diff.tested},
+      {"scatter_unknown", diff.scatter_unknown}};
   json.Raw("\"diff\":").Value(rule).Raw(",\n");
 }
 

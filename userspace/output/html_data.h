@@ -28,9 +28,9 @@
 //   code       only of a recording that keeps machine code: output/html_code.h
 //   diff       only of a comparison. scale: weights before are multiplied by it. all: samples of both profiles where
 //              shares are compared, else 0. self, total, stack: standard errors from which on a change of a method's
-//              own or total weight, or of a stack, counts; null: none does. scatter_unknown: ProfileDiff says. A
-//              comparison's frames have columns noise_self and noise_total as well, the dispersion of their counts.
-//              profile/model_diff.h says how changes are judged
+//              own or total weight, or of a stack, counts; null: none does. tested, scatter_unknown: ProfileDiff
+//              says. A comparison's frames have columns noise_self and noise_total as well, the dispersion of their
+//              counts. profile/model_diff.h says how changes are judged
 #ifndef CLRSAMPLER_OUTPUT_HTML_DATA_H_
 #define CLRSAMPLER_OUTPUT_HTML_DATA_H_
 

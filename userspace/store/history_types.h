@@ -58,7 +58,7 @@ struct Timeline {
   uint64_t begin_unix_ns = 0;
   uint64_t step_ns = 0;  // at least that of what is kept: 10 s, a minute, an hour
   size_t steps = 0;
-  std::vector<bool> covered;           // for each step: whether anything is known
+  std::vector<uint64_t> covered_ns;    // for each step: how much of it is known, 0: nothing
   std::vector<TimelineSeries> series;  // most CPU time first
   // The times that the threads of all that are meant ran and waited, for each step; empty where no waits are known.
   std::vector<WaitTimes> states;

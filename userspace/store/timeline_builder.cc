@@ -139,7 +139,7 @@ void TimelineBuilder::AddStates(size_t step, const ProcessTally& tally, uint64_t
 }
 
 Timeline TimelineBuilder::Build() && {
-  for (const uint64_t covered : covered_ns_) line_.covered.push_back(covered > 0);
+  line_.covered_ns = covered_ns_;
   for (TimelineSeries& series : line_.series) {
     for (size_t i = 0; i < line_.steps; ++i) {
       series.cores[i] /= static_cast<double>(std::max(covered_ns_[i], uint64_t{1}));

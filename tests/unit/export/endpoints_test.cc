@@ -126,6 +126,7 @@ TEST_F(EndpointsTest, Timeline) {
   EXPECT_EQ(timeline["steps"], 6);
   EXPECT_EQ(timeline["step_ms"], 10000);
   EXPECT_EQ(timeline["covered"], Json(std::vector<bool>(6, true)));
+  EXPECT_EQ(timeline["covered_ms"], Json(std::vector<double>(6, 10000)));
   EXPECT_EQ(timeline["series"][0]["label"], "Shop");
   EXPECT_EQ(timeline["series"][0]["pid"], 4711);
   EXPECT_EQ(timeline["series"][0]["cores"][0], 0.5);

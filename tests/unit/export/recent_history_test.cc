@@ -189,8 +189,8 @@ TEST_F(RecentHistoryTest, AClockThatIsSetBackLeavesATimeline) {
   const absl::StatusOr<Timeline> line = history_->Timeline(all, TimelineBy::kProcess, 100, 100);
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->begin_unix_ns, kMadeUpStart - 1000 * kMadeUpSecond);
-  EXPECT_GT(line->covered.size(), 50u);
-  EXPECT_LE(line->covered.size(), 101u);
+  EXPECT_GT(line->covered_ns.size(), 50u);
+  EXPECT_LE(line->covered_ns.size(), 101u);
 }
 
 TEST_F(RecentHistoryTest, OnlyTheLastWindowsAreKept) {

@@ -303,6 +303,7 @@ TEST(HtmlTest, AComparisonHasBothWeightsOfEachStack) {
   EXPECT_THAT(Lines(data, "before"), ElementsAre("main;Add 100 thread 0", "main;New 0 thread 0", "gone 90 thread 0"));
   EXPECT_NEAR(data["diff"]["scale"].get<double>(), 210.0 / 190.0, 1e-9);
   EXPECT_EQ(data["diff"]["all"], 400);
+  EXPECT_EQ(data["diff"]["tested"], true);
   EXPECT_EQ(data["frames"]["noise_self"].size(), data["frames"]["name"].size());
   EXPECT_EQ(data["frames"]["noise_total"].size(), data["frames"]["name"].size());
   // From 90 of 190 to none is told from chance.

@@ -311,7 +311,7 @@ TEST_F(HistoryTest, ATimelineHasTheTimeOfEachProcess) {
   EXPECT_EQ(line->begin_unix_ns, kBegin);
   EXPECT_EQ(line->step_ns, 20 * kSecondNs);
   EXPECT_EQ(line->steps, 30u);
-  EXPECT_EQ(std::count(line->covered.begin(), line->covered.end(), true), 30);
+  EXPECT_EQ(std::count_if(line->covered_ns.begin(), line->covered_ns.end(), [](uint64_t ns) { return ns > 0; }), 30);
   ASSERT_THAT(line->series, SizeIs(12));
   uint64_t pauses = 0, compile = 0, expected_pauses = 0, expected_compile = 0, allocated = 0, expected_allocated = 0;
   uint64_t waited = 0;
@@ -457,7 +457,7 @@ TEST_F(HistoryTest, ATimelineShowsWhereNothingIsKnown) {
   const absl::StatusOr<Timeline> line = history->Timeline(
       {.from_unix_ns = kBegin, .to_unix_ns = kBegin + 180 * kSecondNs}, TimelineBy::kProcess, 100, 100);
   ASSERT_EQ(line->steps, 18u);
-  for (size_t i = 0; i < 18; ++i) EXPECT_EQ(line->covered[i], i >= 6 && i < 12) << i;
+  for (size_t i = 0; i < 18; ++i) EXPECT_EQ(line->covered_ns[i] > 0, i >= 6 && i < 12) << i;
   // All time: what there is.
   EXPECT_EQ(history->Timeline(All(), TimelineBy::kProcess, 100, 100)->steps, 6u);
 }

@@ -37,7 +37,7 @@ export function Controls({state, shown, now, update}) {
 function TypedTimes({state, shown, now, update}) {
   const live = isLive(state);
   const range = state.range ?? shown;
-  const texts = live ? [`-${lengthText(state.last).replace(/ min/, 'm').replace(/ /g, '')}`, 'now'] : [timeText(range.from, now), timeText(range.to, now)];
+  const texts = live ? [`-${lengthText(state.last, 4).replace(/ min/, 'm').replace(/ /g, '')}`, 'now'] : [timeText(range.from, now), timeText(range.to, now)];
   const [from, setFrom] = useState(texts[0]), [until, setUntil] = useState(texts[1]), [error, setError] = useState('');
   useEffect(() => { setFrom(texts[0]); setUntil(texts[1]); setError(''); }, texts);
   const take = (event) => {

@@ -35,15 +35,21 @@ export const shift = ({from, to}, by) => ({from: from + by, to: to + by});
 
 const UNITS = {ms: 1, s: SECOND, m: MINUTE, min: MINUTE, h: HOUR, d: DAY};
 
+/** "5m", "1.5 h", "1h30m": a length of time in milliseconds, or null. */
+function parseLength(text) {
+  if (!/^(\d+(\.\d+)?\s*(ms|s|min|m|h|d)\s*)+$/.test(text)) return null;
+  return [...text.matchAll(/(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit], 0);
+}
+
 /**
- * A time that somebody types: "now", "-5m", "14:03", "14:03:10", "2026-11-22 14:03", RFC 3339, unix seconds.
+ * A time that somebody types: "now", "-5m", "-1h30m", "14:03", "14:03:10", "2026-11-22 14:03", RFC 3339, unix seconds.
  * @param {number} now  @returns {?number} null: it is none
  */
 export function parseTime(text, now) {
   const trimmed = text.trim();
   if (trimmed === 'now') return now;
-  const relative = /^[-\u2212](\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)$/.exec(trimmed);
-  if (relative) return now - Number(relative[1]) * UNITS[relative[2]];
+  const ago = /^[-\u2212]/.test(trimmed) ? parseLength(trimmed.slice(1)) : null;
+  if (ago !== null) return now - ago;
   if (/^\d{9,11}(\.\d+)?$/.test(trimmed)) return Number(trimmed) * SECOND;
   const clock = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(trimmed);
   if (clock) {
@@ -83,8 +89,8 @@ export function rangeText({from, to}, now) {
   return `${timeText(from, now)} \u2013 ${end}`;
 }
 
-/** "40 s", "5 min", "1 h 30 min" */
-export function lengthText(ms) {
+/** "40 s", "5 min", "1 h 30 min": with the largest units, at most so many of them. */
+export function lengthText(ms, most = 2) {
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < MINUTE) return `${Number((ms / SECOND).toFixed(1))} s`;
   const parts = [[DAY, 'd'], [HOUR, 'h'], [MINUTE, 'min'], [SECOND, 's']];
@@ -95,7 +101,7 @@ export function lengthText(ms) {
     rest -= count * size;
     if (count > 0) words.push(`${count} ${unit}`);
   }
-  return words.slice(0, 2).join(' ');
+  return words.slice(0, most).join(' ');
 }
 
 const TICK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800].map((s) => s * SECOND);

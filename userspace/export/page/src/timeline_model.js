@@ -30,8 +30,8 @@ const harmless = (value) => (typeof value === 'string' ? inert(value) : value);
 /**
  * @param {object} answer  of api/timeline, with texts as they are: what a series is narrowed to is sent back
  * @param {string} by  what was asked for: 'process' or 'container'
- * @returns {{grid: {begin, step, steps}, covered: Uint8Array, series: object[], states: object[], pauses: object[]}}
- *   series: {key, label, pid, container, dotnet, cores, pause_ms, suspend_ms, jit_ms, alloc_bytes, wait_ms: Float64Array, narrowTo: ?object}, as the
+ * @returns {{grid: {begin, step, steps}, covered: Uint8Array, knownMs: Float64Array, series: object[], states: object[], pauses: object[]}}
+ *   knownMs: how much of each step was recorded; series: {key, label, pid, container, dotnet, cores, pause_ms, suspend_ms, jit_ms, alloc_bytes, wait_ms: Float64Array, narrowTo: ?object}, as the
  *   server orders them; states: what threads do, as series of the same kind; pauses in the order of their times
  */
 export function readTimeline(answer, by) {
@@ -55,6 +55,7 @@ export function readTimeline(answer, by) {
   return {
     grid: {begin: answer.begin, step: answer.step_ms, steps},
     covered: Uint8Array.from({length: steps}, (_, i) => (answer.covered?.[i] === false ? 0 : 1)),
+    knownMs: Float64Array.from({length: steps}, (_, i) => (answer.covered?.[i] === false ? 0 : numberOf(answer.covered_ms?.[i]) || answer.step_ms)),
     series,
     states: readStates(answer, column),
     pauses: pauses.map((pause) => Object.fromEntries(Object.entries(pause).map(([key, value]) => [key, harmless(value)]))),
@@ -84,13 +85,13 @@ export function stepAt({begin, step, steps}, time) {
   return Math.min(steps - 1, Math.max(0, Math.floor((time - begin) / step)));
 }
 
-/** A number of the answer in the unit of a measure that is a rate. */
-export const rateOf = (value, {scale = 1}, {step}) => (value * scale * 1000) / step;
+/** A number of the answer in the unit of a measure that is a rate: of the part of the step that was recorded. */
+export const rateOf = (value, {scale = 1}, {knownMs}, step) => (knownMs[step] > 0 ? (value * scale * 1000) / knownMs[step] : 0);
 
 /** Values of one series in the measure's unit. */
-export function valuesOf(series, measure, grid) {
+export function valuesOf(series, measure, timeline) {
   const values = series[measure.field];
-  return measure.rate ? values.map((value) => rateOf(value, measure, grid)) : values;
+  return measure.rate ? values.map((value, step) => rateOf(value, measure, timeline, step)) : values;
 }
 
 /**
@@ -101,7 +102,7 @@ export function stack(timeline, measure) {
   const tops = [];
   let below = new Float64Array(timeline.grid.steps), highest = 0;
   for (const series of timeline.series) {
-    const top = valuesOf(series, measure, timeline.grid);
+    const top = valuesOf(series, measure, timeline);
     const sum = Float64Array.from(below, (value, i) => value + top[i]);
     tops.push((below = sum));
   }
@@ -114,20 +115,19 @@ export function seriesAt({tops}, step, value) {
   return tops.findIndex((top, i) => value < top[step] && value >= (i > 0 ? tops[i - 1][step] : 0));
 }
 
-/** Mean of a series over the steps of a range that were recorded. */
+/** Mean of a series over what was recorded of the steps of a range. */
 export function meanIn(timeline, series, measure, range) {
-  const {grid, covered} = timeline;
+  const {grid, knownMs} = timeline;
   if (grid.steps === 0) return 0;
   const values = series[measure.field];
   const first = stepAt(grid, range.from), last = stepAt(grid, Math.max(range.from, range.to - 1));
-  let sum = 0, count = 0;
+  let sum = 0, known = 0;
   for (let i = first; i <= last; ++i) {
-    if (!covered[i]) continue;
-    sum += values[i];
-    ++count;
+    if (knownMs[i] === 0) continue;
+    sum += measure.rate ? values[i] * (measure.scale ?? 1) * 1000 : values[i] * knownMs[i];
+    known += knownMs[i];
   }
-  const mean = count > 0 ? sum / count : 0;
-  return measure.rate ? rateOf(mean, measure, grid) : mean;
+  return known > 0 ? sum / known : 0;
 }
 
 /** How much of a range was recorded, 0 to 1. */

@@ -105,7 +105,7 @@ function HoverWords({what, timeline, measure, colorOf, now}) {
     );
   }
   const {series, step, total} = what;
-  const value = (one) => (measure.rate ? rateOf(one[measure.field][step], measure, grid) : one[measure.field][step]);
+  const value = (one) => (measure.rate ? rateOf(one[measure.field][step], measure, timeline, step) : one[measure.field][step]);
   return (
     <>
       {series && <div class="details-name"><Swatch color={colorOf(series)} /><strong>{series.label}</strong></div>}

@@ -6,6 +6,9 @@ const SECOND = 1e9, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE;
 /** Columns with their cells: the first one that makes few enough columns. */
 const GRIDS = [{column: SECOND, cell: 2e7, most: 600}, {column: MINUTE, cell: SECOND, most: 4320}, {column: HOUR, cell: MINUTE, most: Infinity}];
 
+/** A step of ten seconds is some microseconds longer where the clock was corrected meanwhile. */
+const CLOCK_SLACK = 1.01;
+
 /** The meanings that a cell's colour can have. `cpu` only where weights are CPU time. */
 export const COLOURS = {samples: 'Samples', cpu: 'CPU', pauses: 'Pauses', search: 'Search'};
 
@@ -20,7 +23,7 @@ export const COLOURS = {samples: 'Samples', cpu: 'CPU', pauses: 'Pauses', search
 
 /** @param {{from, to}} span  what is shown  @param {number} stepNs  cells can't be finer  @returns {MapGrid} */
 export function gridOf(span, stepNs) {
-  const fits = GRIDS.find(({column, cell, most}) => (span.to - span.from) / column <= most && (stepNs <= cell || stepNs <= column / 6)) ?? GRIDS[2];
+  const fits = GRIDS.find(({column, cell, most}) => (span.to - span.from) / column <= most && (stepNs <= cell || stepNs <= (column / 6) * CLOCK_SLACK)) ?? GRIDS[2];
   const columnNs = Math.max(fits.column, stepNs), cellNs = Math.min(columnNs, Math.max(fits.cell, stepNs));
   const from = Math.floor(span.from / columnNs) * columnNs;
   return {from, columnNs, cellNs, columns: Math.max(1, Math.ceil((span.to - from) / columnNs - 1e-9)), rows: Math.max(1, Math.round(columnNs / cellNs))};
@@ -54,6 +57,20 @@ const IDLE = new Set(['waiting', 'idle']);
 /** Whether a group of RecordedTimes had a CPU. */
 const runs = (times, {kind}) => kind === 0 || !IDLE.has(times.laneTexts[kind - 1]);
 
+/** When a process of wanted threads stood still: two at once count once. @returns {{from: number, to: number}[]} in order, apart from each other */
+function pausesOf(profile, times, wanted) {
+  const wantedPids = new Set(profile.threads.filter(wanted).map(({pid}) => pid)), all = profile.threads.every(wanted);
+  const pauses = times.events.filter(({kind, thread}) => kind === 'pause' && (all || wantedPids.has(profile.threads[thread]?.pid)))
+    .sort((a, b) => a.from - b.from);
+  const apart = [];
+  for (const {from, to} of pauses) {
+    const last = apart.at(-1), end = Math.max(to, from + 1e3);
+    if (last && from <= last.to) last.to = Math.max(last.to, end);
+    else apart.push({from, to: end});
+  }
+  return apart;
+}
+
 /**
  * Values of the cells: a weight, CPUs (`cpu`), or the share of the time in which a process stood still (`pauses`).
  * @param {{colour: string, wanted: (thread: object) => boolean, flags: ?Uint8Array}} choice  flags: frames that are searched for
@@ -61,7 +78,7 @@ const runs = (times, {kind}) => kind === 0 || !IDLE.has(times.laneTexts[kind - 1
 export function mapValues(profile, times, grid, {colour, wanted, flags}) {
   const values = new Float64Array(grid.columns * grid.rows);
   if (colour === 'pauses') {
-    for (const {kind, from, to} of times.events) if (kind === 'pause') spread(values, grid, from, Math.max(to, from + 1e3), 1 / grid.cellNs);
+    for (const {from, to} of pausesOf(profile, times, wanted)) spread(values, grid, from, to, 1 / grid.cellNs);
     return values;
   }
   if (colour === 'search') {

@@ -22,14 +22,15 @@ export function KindLegend({profile, tree, whole, theme, shares}) {
   );
 }
 
-/** uncertain: marks may be noise. */
-export function DiffLegend({more, themeName, uncertain}) {
+export function DiffLegend({more, themeName, rule}) {
   const ramp = diffRamp(themeName, more);
-  const entries = [[ramp.of(-1), 'less than before'], [ramp.of(-0.2), 'a little less'], [ramp.none, 'no change beyond the noise of sampling'], [ramp.of(0.2), 'a little more'], [ramp.of(1), 'more than before']];
+  const none = rule.tested ? 'no change beyond the noise of sampling' : 'no change';
+  const entries = [[ramp.of(-1), 'less than before'], [ramp.of(-0.2), 'a little less'], [rule.tested ? ramp.none : ramp.of(0), none], [ramp.of(0.2), 'a little more'], [ramp.of(1), 'more than before']];
   return (
     <ul class="legend" aria-label={`Legend: ${DIFF_PALETTES[more]}`}>
       {entries.map(([color, text]) => <li key={text}><Swatch color={color} />{text}</li>)}
-      {uncertain && <li>The scatter of the program is not known: too few samples, or some without a time. Marks may be noise.</li>}
+      {!rule.tested && <li>Changes and noise can’t be told apart: the weights are no counts of samples.</li>}
+      {rule.scatter_unknown && <li>The scatter of the program is not known: too few samples, or some without a time. Marks may be noise.</li>}
     </ul>
   );
 }

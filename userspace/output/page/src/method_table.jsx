@@ -2,7 +2,7 @@
 // the runtime without a name is one row for each role; a click shows the functions by their addresses.
 import {useMemo, useRef, useState} from 'preact/hooks';
 import {Swatch} from './node_details.jsx';
-import {changePoints, isSignificant} from './significance.js';
+import {changePoints, comparedWhole, isSignificant} from './significance.js';
 import {countText, shareText, shortWeightText, withoutArguments} from './text.js';
 import {useRows} from './use_rows.js';
 
@@ -109,13 +109,13 @@ function changeCounts(profile, row) {
 
 function diffColumns(profile, tree) {
   const rule = profile.diff;
-  const whole = tree.total[0] || 1;
+  const whole = comparedWhole(rule, tree) || 1;
   const after = (row) => row.self / whole, before = (row) => (rule.scale * row.selfBefore) / whole;
   const change = (row) => after(row) - before(row);
   return {
     name: COLUMNS.name,
-    before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after'},
-    after: {text: 'After', of: after, title: 'self, share of the profile after'},
+    before: {text: 'Before', of: before, title: 'self, share of the profile before, scaled to the size of the one after; of the larger one, if they differ'},
+    after: {text: 'After', of: after, title: 'self, share of the profile after, or of the one before where that is larger'},
     // Changes that are noise come last, however large.
     change: {text: 'Change', of: change, rank: (row) => (changeCounts(profile, row) ? 1 : 1e-6) * Math.abs(change(row)), title: 'change of the self share, in points'},
   };
@@ -123,12 +123,13 @@ function diffColumns(profile, tree) {
 
 function DiffCells({row, tree, profile}) {
   const rule = profile.diff;
-  const points = changePoints(rule, row.selfBefore, row.self, tree.total[0]);
+  const whole = comparedWhole(rule, tree);
+  const points = changePoints(rule, row.selfBefore, row.self, whole);
   const counts = changeCounts(profile, row);
   return (
     <>
-      <td class="number">{shareText(rule.scale * row.selfBefore, tree.total[0])}</td>
-      <td class="number">{shareText(row.self, tree.total[0])}</td>
+      <td class="number">{shareText(rule.scale * row.selfBefore, whole)}</td>
+      <td class="number">{shareText(row.self, whole)}</td>
       <td class={`number ${counts ? (points > 0 ? 'up' : 'down') : 'noise'}`} title={counts ? '' : 'within the noise of sampling'}>
         {points < 0 ? '\u2212' : '+'}{Math.abs(points).toFixed(2)}
       </td>

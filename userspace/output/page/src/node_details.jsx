@@ -1,7 +1,7 @@
 // A frame in words: what it is and what it costs. As a tooltip, as a line below the picture, and for screen readers.
 import {KIND_TEXTS} from './palette.js';
 import {KINDS} from './profile_data.js';
-import {changePoints, isSignificant} from './significance.js';
+import {changePoints, comparedWhole, isSignificant} from './significance.js';
 import {changeText, shareText, weightText} from './text.js';
 import {Tooltip} from './tooltip.jsx';
 
@@ -11,7 +11,7 @@ function origin(profile, frame) {
 }
 
 function costLines(profile, tree, node, unit) {
-  const total = tree.total[node], self = tree.self[node], whole = tree.total[0];
+  const total = tree.total[node], self = tree.self[node], whole = profile.diff ? comparedWhole(profile.diff, tree) : tree.total[0];
   const lines = [['total', `${weightText(total, unit)}, ${shareText(total, whole)}`], ['self', `${weightText(self, unit)}, ${shareText(self, whole)}`]];
   if (profile.diff) {
     const before = tree.totalBefore[node];

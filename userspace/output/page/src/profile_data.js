@@ -113,6 +113,14 @@ export class Profile {
     return part;
   }
 
+  /** How long its weights are of: of a chosen part its length, so far as that was recorded. */
+  durationNs() {
+    const {recorded_ns: recorded, duration_ns: duration} = this.about;
+    if (!this.chosen) return recorded;
+    const {from, to} = this.chosen.range;
+    return Math.max(0, Math.min(to, duration) - from);
+  }
+
   /** Where the profile has lines: of each node its line, and what is known of the files. */
   readLines(data, text) {
     /** @type {?{file: string, line: number, kind: string}[]} null: no line is known */

@@ -11,7 +11,7 @@ import {MethodTable} from './method_table.jsx';
 import {describeNode, NodeDetails} from './node_details.jsx';
 import {diffRamp, kindFills, THEMES} from './palette.js';
 import {matchedWeight, matcherOf, matchingFrames} from './search.js';
-import {isSignificant} from './significance.js';
+import {comparedWhole, isSignificant} from './significance.js';
 import {lineCosts} from './source_lines.js';
 import {SourcePanel} from './source_panel.jsx';
 import {TimePanel} from './time_panel.jsx';
@@ -78,8 +78,8 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
     [profile, picked, uprightSteps, shownPanel, studied]);
   const told = useMethodCosts(profile, upright, upright === tree ? layout : null);
   const matcher = useMemo(() => matcherOf(search.query, search.isPattern), [search]);
-  const found = useMemo(() => (matcher.test ? matchingFrames(profile.names, matcher.test) : null), [matcher]);
-  const flags = useMemo(() => (marked >= 0 ? Uint8Array.from(profile.names, (_, frame) => (frame === marked ? 1 : 0)) : found), [found, marked]);
+  const found = useMemo(() => (matcher.test ? matchingFrames(profile.names, matcher.test) : null), [matcher, profile.names]);
+  const flags = useMemo(() => (marked >= 0 ? Uint8Array.from(profile.names, (_, frame) => (frame === marked ? 1 : 0)) : found), [found, marked, profile.names]);
   const share = useMemo(() => (flags ? matchedWeight(tree, flags) : 0), [tree, flags]);
   const fills = useMemo(() => kindFills(profile, theme), [profile.names, theme]);
   const fillOf = useMemo(() => fillFunction(profile, tree, fills, theme, themeName, more), [profile, tree, fills, themeName, more]);
@@ -188,7 +188,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
       {...{fills, found, marked}} onMark={mark} onMenu={(frame, x, y) => setMenu({node: -1, frame, x, y})} />
   ), [told, fills, found, marked]);
   const legend = useMemo(
-    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} uncertain={profile.diff.scatter_unknown} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
+    () => (profile.diff ? <DiffLegend more={more} themeName={themeName} rule={profile.diff} /> : <KindLegend {...context} theme={theme} shares={upright === tree} />), [profile, tree, theme, more]);
   return (
     <>
       <Toolbar
@@ -205,7 +205,7 @@ export function ProfileView({profile: given, themeName, listens = true, panel = 
       <main class="columns">
         <section class="picture" aria-label="Picture">
           <div class="graph-host" ref={host} />
-          {whole === 0 && <p class="empty">No samples are left. Take back a filter above.</p>}
+          {(profile.diff ? comparedWhole(profile.diff, tree) : whole) === 0 && <p class="empty">No samples are left. Take back a filter above.</p>}
           <NodeDetails {...context} node={Math.min(selected, tree.size - 1)} />
           {legend}
         </section>

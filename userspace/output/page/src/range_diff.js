@@ -119,10 +119,10 @@ export function rangeRule(profile, range, base) {
     const weights = times.weightsIn(one);
     return counter.count((add) => weights.forEach((weight, cell) => { if (weight > 0) add(cell, weight); }));
   });
-  const diff = {scale: before.all > 0 ? after.all / before.all : 1, all: after.all + before.all, self: null, total: null, stack: null, scatter_unknown: false};
+  const diff = {scale: before.all > 0 ? after.all / before.all : 1, all: after.all + before.all, self: null, total: null, stack: null, tested: profile.about.unit === 'samples', scatter_unknown: false};
   const ones = new Float64Array(profile.frameCount).fill(1);
   // Weights that are times of unknown parts have no such test.
-  if (profile.about.unit !== 'samples' || before.all === 0 || after.all === 0) return {diff, noiseSelf: ones, noiseTotal: ones};
+  if (!diff.tested || before.all === 0 || after.all === 0) return {diff, noiseSelf: ones, noiseTotal: ones};
   const both = [[range, after], [base, before]].map(([one, whole]) => {
     const {from, to} = times.snap(one);
     return scatter(counter, stacks, Math.round(from / stacks.stepNs), Math.round(to / stacks.stepNs), whole);

@@ -84,8 +84,8 @@ export class RecordedTimes {
   /** The nearest range that stacks can be told apart in, as {from, to} of nanoseconds. */
   snap({from, to}) {
     if (!this.stacks) return {from, to};
-    const {stepNs, steps} = this.stacks;
-    const first = Math.min(Math.floor(from / stepNs + 1e-6), steps - 1);
+    const {stepNs} = this.stacks;
+    const first = Math.floor(from / stepNs + 1e-6);  // perhaps behind the last sample
     return {from: first * stepNs, to: Math.max(first + 1, Math.ceil(to / stepNs - 1e-6)) * stepNs};
   }
 

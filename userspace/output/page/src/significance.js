@@ -9,6 +9,7 @@
  * @property {?number} self  standard errors from which on a change of a method's own weight counts; null: none does
  * @property {?number} total  the same for its total
  * @property {?number} stack  and for a node of the tree
+ * @property {boolean} tested  whether changes and noise can be told apart: only where weights count samples
  * @property {boolean} scatter_unknown  how much the program itself scatters could not be measured, so that marks may be noise
  */
 
@@ -27,12 +28,19 @@ export function standardErrors(rule, before, after, noise) {
   return Math.max(0, Math.abs(after - n * q) - 0.5) / Math.sqrt(variance);
 }
 
-/** critical: rule.self, rule.total or rule.stack */
+/** critical: rule.self, rule.total or rule.stack. Where nothing is tested, each change counts. */
 export function isSignificant(rule, critical, before, after, noise = 1) {
+  if (!rule.tested) return true;
   return critical !== null && standardErrors(rule, before, after, noise) >= critical;
 }
 
-/** The difference in points of the whole: "+10" where 20 % became 30 %. whole: of the profile after. */
+/**
+ * The whole of which shares are told: the greater one of both, where the one before is scaled. They differ where a filter leaves more of one, and
+ * where times are compared. So no share is above 100 %.
+ */
+export const comparedWhole = (rule, tree) => Math.max(tree.total[0], rule.scale * (tree.totalBefore?.[0] ?? 0));
+
+/** The difference in points of the whole: "+10" where 20 % became 30 %. */
 export function changePoints(rule, before, after, whole) {
   return whole > 0 ? (100 * (after - rule.scale * before)) / whole : 0;
 }

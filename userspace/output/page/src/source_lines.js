@@ -18,7 +18,10 @@ const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/;  // as the C# compiler counts
  * @property {boolean} exact, optimised  of which code its samples are; both may be true, and none where nobody said it
  */
 
+const FOLDS = new Set(['fold', 'foldAll']);
+
 /**
+ * Folded calls of a method to itself stay apart: a sample counts in the line where it was taken.
  * @param {Profile} profile  one with lines
  * @param {number} method
  * @param {(thread: object) => boolean} wanted
@@ -27,7 +30,7 @@ const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/;  // as the C# compiler counts
  */
 export function lineCosts(profile, method, wanted, transforms) {
   const {tree: whole, frameOf, lineOf} = profile.lineTree(wanted, true);
-  const tree = applyTransforms(whole, transforms, frameOf);
+  const tree = applyTransforms(whole, transforms.filter(({kind}) => !FOLDS.has(kind)), frameOf);
   const rows = new Map();
   const keys = new Array(tree.size), outer = new Int32Array(tree.size);  // nearest node of the method above; 0: none
   for (let node = 1; node < tree.size; ++node) {

@@ -48,8 +48,8 @@ export const isComparing = ({range, base}) => base !== null && range !== null &&
 
 /** "1:02:03.5", "62.52 s" */
 export function clockText(ns, longest) {
-  const whole = ns / 1e9;
-  if (longest < 120e9) return `${whole.toFixed(2)} s`;
+  if (longest < 120e9) return `${(ns / 1e9).toFixed(2)} s`;
+  const whole = Math.round(ns / 1e7) / 100;
   const hours = Math.floor(whole / 3600), minutes = Math.floor((whole % 3600) / 60), rest = whole % 60;
   const two = (number) => String(number).padStart(2, '0');
   const fraction = Math.abs(rest - Math.round(rest)) > 5e-3 ? rest.toFixed(2).padStart(5, '0') : two(Math.round(rest));

@@ -114,6 +114,8 @@ function Pickers({profile, picked, onPick, everyone}) {
   );
 }
 
+/** In any order: threads are ranked by their weights, which are others in another part of the time. */
 function sameMembers(a, b) {
-  return a.length === b.length && a.every((thread, i) => thread.index === b[i].index);
+  const indexes = new Set(a.map(({index}) => index));
+  return a.length === b.length && b.every(({index}) => indexes.has(index));
 }

@@ -12,7 +12,7 @@ const verdictClass = (verdict) => (/ is starved/.test(verdict) ? 'poor' : / is n
 /** onMark: a frame in the picture; onFocus: only its stacks; onWakers: stacks of its wakers; null where the profile does not tell. */
 export function WaitsPanel({profile, wanted, marked, onMark, onFocus, onWakers}) {
   const {running, waited, kinds, sites} = useMemo(() => summarizeWaits(profile, wanted), [profile, wanted]);
-  const {unit, recorded_ns: duration} = profile.about;
+  const {unit} = profile.about, duration = profile.durationNs();
   const verdict = profile.account?.thread_pool;
   const between = sites.filter(({betweenThreads}) => betweenThreads), others = sites.filter(({betweenThreads}) => !betweenThreads);
   const threads = (weight) => (duration > 0 ? `${((weight * (unit === 'nanoseconds' ? 1 : 1e3)) / duration).toFixed(1)} threads at a time` : '');
