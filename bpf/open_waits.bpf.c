@@ -55,6 +55,18 @@ static __always_inline void name_thread(struct wire_wait *wait, struct task_stru
 	BPF_CORE_READ_STR_INTO(&wait->comm, task, comm);
 }
 
+/* The end of a wait whose thread has no CPU yet. Nobody has noted who ended one that is not told. */
+static __always_inline void note_end(struct wire_wait *wait, const struct thread_times *times)
+{
+	if (!times->woken_ns || !times->blocked_weight)
+		return;
+	wait->woken_ns = times->woken_ns;
+	wait->waker_tgid = times->waker_tgid;
+	wait->waker_tid = times->waker_tid;
+	__builtin_memcpy(wait->waker_comm, times->waker_comm, sizeof(wait->waker_comm));
+	wait->flags |= times->flags & (WIRE_WAIT_HAS_WAKER_STACK | WIRE_WAIT_WAKER_OUTSIDE);
+}
+
 /*
  * Sums with the state that goes on, as of now. A thread that nobody has seen has been in its state since the beginning.
  * So the state is read before it is looked for: a thread that leaves its state is seen first.
@@ -95,7 +107,7 @@ static __always_inline void sum_up(struct wire_wait *wait, struct task_struct *t
 	}
 	wait->blocked_ns = blocked;
 	wait->runnable_ns = open - blocked;
-	wait->woken_ns = now_seen.woken_ns;
+	note_end(wait, &now_seen);
 	wait->total_blocked_ns += blocked;
 	wait->total_runnable_ns += open - blocked;
 	if (blocked && blocked >= min_wait_ns)

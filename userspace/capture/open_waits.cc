@@ -26,6 +26,13 @@ bool TakeBack(wire_open_wait& open, MonotonicTime time) {
   if (runnable != 0 && wait.runnable_weight == 0) {
     wait.total_short_ns -= std::min<uint64_t>(wait.total_short_ns, runnable);
   }
+  if (wait.woken_ns > time.ns) {
+    // Nobody had ended it by then.
+    wait.woken_ns = 0;
+    wait.waker_tgid = wait.waker_tid = 0;
+    wait.waker_comm[0] = 0;
+    wait.flags &= ~uint32_t{WIRE_WAIT_HAS_WAKER_STACK | WIRE_WAIT_WAKER_OUTSIDE};
+  }
   TakeOff(wait.runnable_ns, wait.total_runnable_ns, left);
   TakeOff(wait.blocked_ns, wait.total_blocked_ns, left);
   const uint64_t ran = std::min<uint64_t>(wait.total_cpu_ns, left);

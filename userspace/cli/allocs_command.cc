@@ -79,8 +79,8 @@ absl::Status RunByStream(const AllocsConfig& config) {
   options.buffer_megabytes = config.event_buffer_megabytes;
   std::optional<EventProfile> profile;
   watch.prepare = [&] { profile.emplace(options); };
-  const auto began = [&] {
-    profile->Begin();
+  const auto began = [&](MonotonicTime since) {
+    profile->Begin(since);
     SayWatching(config.watch);
   };
   const absl::StatusOr<EventWatchResult> result =

@@ -187,8 +187,8 @@ absl::Status RunEventSource(const RecordConfig& config) {
                                          [](const ProfileOutput& output) { return !output.file; });
   std::optional<EventProfile> profile;
   watch.prepare = [&] { profile.emplace(options); };
-  const auto began = [&] {
-    profile->Begin();
+  const auto began = [&](MonotonicTime since) {
+    profile->Begin(since);
     if (config.quiet) return;
     std::fprintf(stderr, "watching process %u; %s\n", pids.front(),
                  config.duration.has_value() ? absl::StrCat("for ", *config.duration).c_str() : "Ctrl-C ends");

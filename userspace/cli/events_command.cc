@@ -120,7 +120,7 @@ absl::Status RunSession(const EventsConfig& config, uint64_t duration_ns, LineOu
   options.duration_ns = duration_ns;
   std::optional<uint64_t> first_ns;
   const absl::StatusOr<EventWatchResult> result = WatchEvents(
-      options, [&] { SayThatItWatches(config, config.pid); },
+      options, [&](MonotonicTime /*since*/) { SayThatItWatches(config, config.pid); },
       [&](const ClrEventRecord& record) {
         if (!first_ns.has_value()) first_ns = record.time_ns;
         output.Print(config.format == "json" ? EventJson(record, config.pid, config.source)

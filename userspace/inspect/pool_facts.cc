@@ -41,7 +41,7 @@ std::optional<PoolFacts> ReadPoolFacts(const std::string& proc_root, uint32_t pi
   for (int i = 0; i < kMoments; ++i) {
     if (i > 0) nanosleep(&kBetween, nullptr);
     const std::optional<PoolState> state = reader.Read();
-    if (!state) return facts.moments.empty() ? std::nullopt : std::optional(facts);
+    if (!state) return std::nullopt;  // one moment says too little
     PoolMoment moment{*state};
     CountWorkers(tasks, moment);
     facts.moments.push_back(moment);

@@ -23,7 +23,7 @@ struct PoolFacts {
 };
 
 // Looks once, and where work is left lying that no other worker may begin, for a second. nullopt: there is no pool, or
-// it can't be read.
+// it can't be read each time.
 std::optional<PoolFacts> ReadPoolFacts(const std::string& proc_root, uint32_t pid, RuntimeMemory& runtime);
 
 }  // namespace clrsampler

@@ -7,12 +7,12 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "output/article.h"
 #include "output/summary.h"
 #include "output/wait_parts.h"
+#include "profile/method_text.h"
 #include "profile/wait_kind.h"
 #include "symbols/awaits.h"
 
@@ -50,23 +50,22 @@ struct Worker {
 using WorkersByThread = std::map<std::pair<uint32_t, uint32_t>, Worker>;  // pid and tid
 
 bool IsIn(const FrameTable& frames, std::span<const FrameId> stack, absl::string_view method) {
-  return std::any_of(stack.begin(), stack.end(),
-                     [&](FrameId id) { return absl::StrContains(frames.at(id).text, method); });
+  return std::any_of(stack.begin(), stack.end(), [&](FrameId id) { return HasMethod(frames.at(id).text, method); });
 }
 
-bool IsOfWorker(const FrameTable& frames, std::span<const FrameId> stack, const SampleLog::Thread& thread) {
+// `own`: the thread's own functions, without those of the one that ended its wait.
+bool IsOfWorker(const FrameTable& frames, std::span<const FrameId> own, const SampleLog::Thread& thread) {
   if (thread.tid == 0) return false;
-  if (IsIn(frames, stack, kWorkerStart)) return true;
+  if (IsIn(frames, own, kWorkerStart)) return true;
   return thread.name == kWorkerName &&
-         std::any_of(stack.begin(), stack.end(), [&](FrameId id) { return IsAwaiter(frames.at(id)); });
+         std::any_of(own.begin(), own.end(), [&](FrameId id) { return IsAwaiter(frames.at(id)); });
 }
 
-void Add(const FrameTable& frames, std::span<const FrameId> stack, const SampleLog::Row& row, Worker& worker) {
+void Add(const FrameTable& frames, const WaitParts& parts, const SampleLog::Row& row, Worker& worker) {
   worker.first_ns = std::min(worker.first_ns, row.time_ns);
   const auto microseconds = static_cast<double>(row.weight);
-  const WaitParts parts = DivideWait(frames, stack);
   const std::optional<WaitKind> kind = WaitKindOf(parts.kind);
-  if (IsIn(frames, stack, kIdle)) {
+  if (IsIn(frames, parts.functions, kIdle)) {
     worker.idle_us += microseconds;
     worker.last_idle_ns = std::max(worker.last_idle_ns, row.time_ns);
   } else if (!kind || *kind == WaitKind::kRunnable || *kind == WaitKind::kSuspended) {
@@ -134,10 +133,10 @@ std::optional<WorkersByThread> WorkersOf(const FrameTable& frames, const StackTa
   WorkersByThread workers;
   bool threads = samples.threads().empty();
   samples.ForEach([&](const SampleLog::Row& row) {
-    const std::span<const FrameId> stack = stacks.stack(row.stack).frames;
+    const WaitParts parts = DivideWait(frames, stacks.stack(row.stack).frames);
     const SampleLog::Thread& thread = samples.threads()[row.thread];
     threads |= thread.tid != 0;
-    if (IsOfWorker(frames, stack, thread)) Add(frames, stack, row, workers[{thread.pid, thread.tid}]);
+    if (IsOfWorker(frames, parts.functions, thread)) Add(frames, parts, row, workers[{thread.pid, thread.tid}]);
   });
   if (!threads) return std::nullopt;
   return workers;

@@ -47,8 +47,8 @@ class EventProfile {
 
   explicit EventProfile(const EventProfileOptions& options);
 
-  // The session has begun.
-  void Begin() { began_ = stacks_.clock().Now(); }
+  // The session has begun: all that counts has happened since then.
+  void Begin(MonotonicTime since) { began_ = since; }
   // In the order of their times. Events that the view does not count are passed over.
   void Add(const ClrEventRecord& record);
   // The session is over: the account is complete.

@@ -11,7 +11,7 @@ constexpr int kIdleMs = 200;
 
 }  // namespace
 
-EventWatchResult EventPump::Run(std::span<const ClrEventKind> kinds, absl::FunctionRef<void()> began,
+EventWatchResult EventPump::Run(std::span<const ClrEventKind> kinds, Began began,
                                 const ClrEventStream::Receiver& receiver) {
   main_loop_.Check();
   ClrEventStream stream(kinds, [&](const ClrEventRecord& record) { Take(record, receiver); });
@@ -36,15 +36,18 @@ EventWatchResult EventPump::Run(std::span<const ClrEventKind> kinds, absl::Funct
   return result;
 }
 
-void EventPump::SeeBeginning(absl::FunctionRef<void()> began) {
+void EventPump::SeeBeginning(Began began) {
   if (!session_.began() || end_.has_value()) return;
-  if (!watched_ && !session_.over()) {
-    watched_ = true;
-    if (absl::Status watched = stop_.WatchReadable(session_.fd()); !watched.ok()) session_.Abandon(std::move(watched));
+  if (!agreed_.has_value()) {
+    agreed_ = clock_.Now();
+    if (!session_.over()) {
+      if (absl::Status watched = stop_.WatchReadable(session_.fd()); !watched.ok())
+        session_.Abandon(std::move(watched));
+    }
   }
   if (!session_.enabled() && !session_.over()) return;
   end_ = duration_ns_ == 0 ? MonotonicTime::Max() : MonotonicTime{clock_.Now().ns + duration_ns_};
-  began();
+  began(*agreed_);
 }
 
 void EventPump::Look() {

@@ -34,17 +34,18 @@ struct EventWatchResult {
 class EventPump {
  public:
   static constexpr size_t kEventsPerLook = 64;
+  // `since`: when the runtime has agreed. Some of what happened from then on may have come.
+  using Began = absl::FunctionRef<void(MonotonicTime since)>;
 
   // All three outlive this. `duration_ns`: from when the events are enabled; 0: no end.
   EventPump(EventSession& session, StopEvents& stop, const Clock& clock, uint64_t duration_ns)
       : session_(session), stop_(stop), clock_(clock), duration_ns_(duration_ns) {}
 
   // Until the session is over and its events are given out. `began`: the events are enabled.
-  EventWatchResult Run(std::span<const ClrEventKind> kinds, absl::FunctionRef<void()> began,
-                       const ClrEventStream::Receiver& receiver);
+  EventWatchResult Run(std::span<const ClrEventKind> kinds, Began began, const ClrEventStream::Receiver& receiver);
 
  private:
-  void SeeBeginning(absl::FunctionRef<void()> began);
+  void SeeBeginning(Began began);
   void Look();
   void Take(const ClrEventRecord& record, const ClrEventStream::Receiver& receiver);
 
@@ -52,7 +53,7 @@ class EventPump {
   StopEvents& stop_;
   const Clock& clock_;
   const uint64_t duration_ns_;
-  bool watched_ = false;                  // the stream wakes the loop
+  std::optional<MonotonicTime> agreed_;   // the runtime has, and the stream wakes the loop
   std::optional<MonotonicTime> end_;      // once the events are enabled
   std::optional<MonotonicTime> give_up_;  // once it has been asked to end
   bool stopping_ = false;

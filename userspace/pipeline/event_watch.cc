@@ -33,7 +33,7 @@ void IgnoreStopsOfTerminal() {
   for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) signal(number, SIG_IGN);
 }
 
-absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
+absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, EventPump::Began began,
                                              ClrEventStream::Receiver receiver) {
   const TargetFiles files(kProcRoot, options.pid, nullptr, options.files);
   ASSIGN_OR_RETURN(const TargetIdentity target, IdentityOfTarget(options.pid, files));

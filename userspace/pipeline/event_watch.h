@@ -6,7 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "formats/nettrace/clr_event_stream.h"
 #include "pipeline/event_pump.h"
@@ -35,7 +34,7 @@ struct EventWatchOptions {
 // is a sentence with a hint: the process is not there, or has no such socket, or it is another user's. So is `ended`:
 // the process refuses, does not answer or speaks nonsense. Events that came before it have been given out. Once a
 // process: it gives rights up.
-absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, absl::FunctionRef<void()> began,
+absl::StatusOr<EventWatchResult> WatchEvents(const EventWatchOptions& options, EventPump::Began began,
                                              ClrEventStream::Receiver receiver);
 
 }  // namespace clrsampler

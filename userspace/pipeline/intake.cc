@@ -116,8 +116,10 @@ void Intake::TakeWait(std::span<const std::byte> record) {
   std::memcpy(&wait, record.data(), sizeof wait);
   // Looks of our own are no events of others. They have the sums of all threads, and are as many as there are threads.
   const bool of_look = (wait.flags & WIRE_WAIT_OPEN) != 0;
+  // A thread's last record has its sums. The next record of a living one has what this one lacks.
+  const bool is_last = (wait.flags & WIRE_WAIT_THREAD_ENDED) != 0;
   uint64_t& dropped = wait_records_dropped_;
-  if (!of_look && !HasRoomForHookEvent({wait.header.time_ns}, 1, dropped, dropped)) return;
+  if (!of_look && !is_last && !HasRoomForHookEvent({wait.header.time_ns}, 1, dropped, dropped)) return;
   parts_.table.FindOrScan(wait.tgid, wait.process_start_ns);
   queue_.Push({wait.header.time_ns}, HeldItem(wait));
 }

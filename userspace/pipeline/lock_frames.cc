@@ -4,7 +4,7 @@
 #include <iterator>
 #include <optional>
 
-#include "absl/strings/match.h"
+#include "profile/method_text.h"
 
 namespace clrsampler {
 namespace {
@@ -21,7 +21,7 @@ constexpr absl::string_view kClasses[] = {"System.Threading.Lock.", kMonitorClas
 constexpr absl::string_view kNoLimit[] = {"System.Threading.Lock.Enter", "System.Threading.Monitor.Enter",
                                           "System.Threading.Condition."};
 
-bool Contains(const NamedFrame& frame, absl::string_view text) { return absl::StrContains(frame.name, text); }
+bool Contains(const NamedFrame& frame, absl::string_view text) { return HasMethod(frame.name, text); }
 
 // The index of kLockWaits; frames.size(): there is none.
 size_t WaitingFrame(std::span<const NamedFrame> frames) {

@@ -24,22 +24,30 @@ constexpr timespec kBetweenLooks = {.tv_sec = 0, .tv_nsec = 1'000'000};
 LockHolders::LockHolders(std::string proc_root, uint32_t pid, RuntimeMemory& runtime)
     : proc_root_(std::move(proc_root)), pid_(pid), reader_(runtime) {}
 
-void LockHolders::Add(uint32_t tid, uint64_t stack_pointer, const WaitFrames& frames) {
+std::optional<uint32_t> LockHolders::AddHolder(uint32_t tid) {
   main_loop_.Check();
   const absl::StatusOr<std::string> text =
       ReadWholeFile(absl::StrCat(proc_root_, "/", pid_, "/task/", tid, "/status"), kMaxStatusBytes);
-  if (!text.ok()) return;
+  if (!text.ok()) return std::nullopt;
   const absl::StatusOr<StatusText> status = ParseStatus(*text);
-  if (!status.ok()) return;
+  if (!status.ok()) return std::nullopt;
   const uint32_t namespace_tid = status->namespace_pids.empty() ? tid : status->namespace_pids.back();
-  threads_[tid] = {namespace_tid, stack_pointer, frames};
   by_namespace_[namespace_tid] = tid;
+  return namespace_tid;
 }
 
-std::optional<uint64_t> LockHolders::SwitchesOfStanding(uint32_t tid, const Thread& thread) const {
+void LockHolders::Add(uint32_t tid, uint64_t stack_pointer, const WaitFrames& frames) {
+  main_loop_.Check();
+  const std::optional<uint32_t> namespace_tid = AddHolder(tid);
+  if (namespace_tid) threads_[tid] = {*namespace_tid, stack_pointer, frames};
+}
+
+std::optional<uint64_t> LockHolders::SwitchesOfStanding(uint32_t tid, const Thread& thread, Look look) const {
   const std::string folder = absl::StrCat(proc_root_, "/", pid_, "/task/", tid);
+  const auto read_call = [&] { return ReadWholeFile(absl::StrCat(folder, "/syscall"), 512); };
+  absl::StatusOr<std::string> call = look == Look::kAfter ? read_call() : std::string();
   const absl::StatusOr<std::string> text = ReadWholeFile(absl::StrCat(folder, "/status"), kMaxStatusBytes);
-  const absl::StatusOr<std::string> call = ReadWholeFile(absl::StrCat(folder, "/syscall"), 512);
+  if (look == Look::kBefore) call = read_call();
   if (!text.ok() || !call.ok() || StackPointerOfBlocked(*call) != thread.stack_pointer) return std::nullopt;
   const absl::StatusOr<StatusText> status = ParseStatus(*text);
   if (!status.ok()) return std::nullopt;
@@ -57,10 +65,10 @@ std::optional<HeldLock> LockHolders::ReadOne(const Thread& thread) {
 
 // False: it may wait for a lock, and did not stand still, or the lock was just being left or taken.
 bool LockHolders::IsTold(uint32_t tid, const Thread& thread, bool is_last) {
-  const std::optional<uint64_t> before = SwitchesOfStanding(tid, thread);
+  const std::optional<uint64_t> before = SwitchesOfStanding(tid, thread, Look::kBefore);
   std::optional<HeldLock> held = ReadOne(thread);
   if (!held) return true;
-  if (!before || SwitchesOfStanding(tid, thread) != before) return false;
+  if (!before || SwitchesOfStanding(tid, thread, Look::kAfter) != before) return false;
   if (held->wait.changing || (!held->wait.held && !is_last)) return false;
   waits_[tid] = *std::move(held);
   return true;
@@ -99,7 +107,7 @@ std::string LockHolders::Trouble() const {
 bool LockHolders::Holds(const std::vector<uint32_t>& cycle) {
   std::vector<std::optional<uint64_t>> before;
   for (const uint32_t tid : cycle) {
-    before.push_back(SwitchesOfStanding(tid, threads_[tid]));
+    before.push_back(SwitchesOfStanding(tid, threads_[tid], Look::kBefore));
     if (!before.back()) return false;
   }
   for (size_t i = 0; i < cycle.size(); ++i) {
@@ -107,7 +115,7 @@ bool LockHolders::Holds(const std::vector<uint32_t>& cycle) {
     if (!held || held->wait.limited || held->holder_tid != cycle[(i + 1) % cycle.size()]) return false;
   }
   for (size_t i = 0; i < cycle.size(); ++i) {
-    if (SwitchesOfStanding(cycle[i], threads_[cycle[i]]) != before[i]) return false;
+    if (SwitchesOfStanding(cycle[i], threads_[cycle[i]], Look::kAfter) != before[i]) return false;
   }
   return true;
 }

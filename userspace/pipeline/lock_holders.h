@@ -31,7 +31,9 @@ class LockHolders {
 
   // A thread whose stack was taken.
   void Add(uint32_t tid, uint64_t stack_pointer, const WaitFrames& frames);
-  // Reads what those threads wait for.
+  // A thread that may hold locks, though its stack could not be taken. Its number in its own namespace, if it is there.
+  std::optional<uint32_t> AddHolder(uint32_t tid);
+  // Reads what the threads with stacks wait for.
   void Read();
 
   // Why `waits` may lack some; empty: it lacks none.
@@ -48,7 +50,9 @@ class LockHolders {
     WaitFrames frames;
   };
   // How often a thread that stands where its stack was taken has left a CPU; nullopt: it runs, or stands elsewhere.
-  std::optional<uint64_t> SwitchesOfStanding(uint32_t tid, const Thread& thread) const;
+  // A thread that ran between two looks has left a CPU in between. So the number is read first before, and last after.
+  enum class Look : uint8_t { kBefore, kAfter };
+  std::optional<uint64_t> SwitchesOfStanding(uint32_t tid, const Thread& thread, Look look) const;
   std::optional<HeldLock> ReadOne(const Thread& thread);
   bool IsTold(uint32_t tid, const Thread& thread, bool is_last);
   bool Holds(const std::vector<uint32_t>& cycle);

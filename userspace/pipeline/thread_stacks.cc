@@ -93,6 +93,7 @@ void AddLocks(uint32_t pid, const std::vector<DumpedThread>& dumped, NameStyle n
     const absl::StatusOr<RawStack> raw = Parse(dumped[i]);
     if (!raw.ok()) {
       ++without_stack;
+      holders.AddHolder(stacks.threads[i].tid);  // such as one that waits for a disk
       continue;
     }
     const uint64_t stack_pointer = raw->sample().sp;

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <iterator>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "capture/open_waits.h"
+#include "profile/method_text.h"
 #include "symbols/awaits.h"
 
 namespace clrsampler {
@@ -32,6 +32,16 @@ bool IsInterruptEntry(absl::string_view name) {
          name == "el0_interrupt" || absl::EndsWith(name, "_64_irq") || name == "el1_irq" || name == "el0_irq" ||
          name == "gic_handle_irq" || name == "__handle_domain_irq" || name == "apic_timer_interrupt" ||
          absl::StartsWith(name, "fred_");
+}
+
+// A timer, or a packet that came by the network. The kernel looks for these where a thread ends a section without such
+// interrupts, and the thread has nothing to do with them. Its own message to a process of this host comes by the
+// backlog.
+bool IsDeferredInterrupt(std::span<const absl::string_view> kernel) {
+  const auto has = [&](absl::string_view name) {
+    return std::find(kernel.begin(), kernel.end(), name) != kernel.end();
+  };
+  return has("run_timer_softirq") || has("hrtimer_run_softirq") || (has("net_rx_action") && !has("process_backlog"));
 }
 
 // A single-file program has the runtime in itself. Its threads can't be told from those of native code.
@@ -181,13 +191,14 @@ void WaitWatch::HandleWakerStack(const wire_cpu_sample& sample, std::span<const 
     wakers_.pop_front();
   }
   Waker waker{sample.header.time_ns, sample.tid, {frames.begin(), frames.end()}, false, false};
-  waker.kernel_is_named = std::any_of(frames.begin(), frames.end(), [&](FrameId id) {
-    return frames_.at(id).kind == FrameKind::kKernel && frames_.at(id).named();
-  });
-  waker.by_interrupt = std::any_of(frames.begin(), frames.end(), [&](FrameId id) {
+  std::vector<absl::string_view> kernel;
+  for (const FrameId id : frames) {
     const Frame& frame = frames_.at(id);
-    return frame.kind == FrameKind::kKernel && IsInterruptEntry(frame.text);
-  });
+    if (frame.kind != FrameKind::kKernel) continue;
+    kernel.push_back(frame.text);
+    waker.kernel_is_named |= frame.named();
+  }
+  waker.by_interrupt = std::any_of(kernel.begin(), kernel.end(), IsInterruptEntry) || IsDeferredInterrupt(kernel);
   wakers_.push_back(std::move(waker));
 }
 
@@ -219,9 +230,8 @@ const WaitWatch::Waker* WaitWatch::WakerOf(const wire_wait& wait) const {
 
 // Before .NET 10 a thread that wants a monitor is in no method that says so. The thread that gives it is.
 bool WaitWatch::LeavesMonitor(const Waker& waker) const {
-  return std::any_of(waker.frames.begin(), waker.frames.end(), [&](FrameId id) {
-    return absl::StrContains(frames_.at(id).text, "System.Threading.Monitor.Exit");
-  });
+  return std::any_of(waker.frames.begin(), waker.frames.end(),
+                     [&](FrameId id) { return HasMethod(frames_.at(id).text, "System.Threading.Monitor.Exit"); });
 }
 
 WaitKind WaitWatch::KindOf(const Pending& pending, std::span<const FrameId> frames, const Waker* waker) const {

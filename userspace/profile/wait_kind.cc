@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "profile/library_methods.h"
+#include "profile/method_text.h"
 
 namespace clrsampler {
 namespace {
@@ -61,7 +62,7 @@ bool AnyContains(std::span<const absl::string_view> names, absl::string_view par
 
 // In the full style the module or a return type stands before a method's name.
 bool IsMethod(absl::string_view name, absl::string_view method) {
-  const size_t at = name.find(method);
+  const size_t at = FindMethod(name, method);
   return at == 0 || (at != absl::string_view::npos && absl::StrContains(" !]", name.substr(at - 1, 1)));
 }
 

@@ -55,6 +55,20 @@ TEST(TakeBackTest, AThreadThatBecameRunnableSinceWasBlockedThen) {
   EXPECT_EQ(LifeOf(open), 900u);
 }
 
+TEST(TakeBackTest, AWakerThatCameSinceHasEndedNothing) {
+  for (const uint64_t woken_ns : {1050, 950}) {
+    wire_open_wait open = Waits(1, 600, 30);
+    open.wait.woken_ns = woken_ns;
+    open.wait.waker_tgid = open.wait.waker_tid = 7;
+    open.wait.flags |= WIRE_WAIT_HAS_WAKER_STACK;
+    ASSERT_TRUE(TakeBack(open, {1000}));
+    const bool was_woken = woken_ns < 1000;
+    EXPECT_EQ(open.wait.woken_ns, was_woken ? woken_ns : 0);
+    EXPECT_EQ(open.wait.waker_tid, was_woken ? 7u : 0u);
+    EXPECT_EQ((open.wait.flags & WIRE_WAIT_HAS_WAKER_STACK) != 0, was_woken);
+  }
+}
+
 TEST(TakeBackTest, AWaitThatBeganSinceIsNone) {
   wire_open_wait open = Waits(1, 40);
   ASSERT_TRUE(TakeBack(open, {1000}));

@@ -75,6 +75,29 @@ TEST_F(PoolSummaryTest, ThreadsOfThePoolAreWorkersBelowWhatAwaitsTheirWork) {
   EXPECT_EQ(summary.blocked, 1);
 }
 
+TEST_F(PoolSummaryTest, AThreadWhoseWaitAWorkerEndsIsNoWorker) {
+  const std::vector<FrameId> woken = {Managed("Shop.Consumer.Run"),
+                                      Managed("System.Threading.SemaphoreSlim.Wait"),
+                                      Mark("[semaphore]"),
+                                      Mark("[woken by thread .NET TP Worker]"),
+                                      Managed("System.Threading.LowLevelLifoSemaphore.WaitForSignal"),
+                                      Managed("System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart")};
+  for (uint32_t tid = 1; tid <= 32; ++tid) AddPlain(tid, kSecond, woken);
+  Add(40, kSecond, WaitsForTask());
+  const PoolSummary summary = Summary();
+  EXPECT_EQ(summary.workers, 1);
+  EXPECT_EQ(summary.blocked, 1);
+}
+
+TEST_F(PoolSummaryTest, WorkersAreToldInTheRuntimesNotationAsWell) {
+  AddPlain(1, kSecond,
+           {Managed("System.Threading.PortableThreadPool+WorkerThread::WorkerThreadStart()"),
+            Managed("System.Threading.LowLevelLifoSemaphore::WaitForSignal(int32)"), Mark("[idle]")});
+  const PoolSummary summary = Summary();
+  EXPECT_EQ(summary.workers, 1);
+  EXPECT_EQ(summary.idle, 1);
+}
+
 TEST_F(PoolSummaryTest, WorkThatIsLeftLyingWhileAllWaitStarvesAFullPool) {
   for (uint32_t tid = 1; tid <= 8; ++tid) Add(tid, 3 * kSecond, WaitsForTask());
   const PoolSummary summary = SummarizePool(

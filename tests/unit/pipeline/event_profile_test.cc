@@ -61,7 +61,7 @@ class EventProfileTest : public ::testing::Test {
 
 TEST_F(EventProfileTest, ExceptionsStandOnTheirNamedStackWithTheirType) {
   EventProfile profile(Options(ProfileView::kExceptions, /*keep_samples=*/true));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   Add(profile, kMillisecondNs, Thrown("Shop.OutOfStock"), {ReturnAddress()});
   Add(profile, 2 * kMillisecondNs, Thrown("Shop.OutOfStock"), {ReturnAddress()});
   Add(profile, 3 * kMillisecondNs, Thrown("System.Collections.Generic.List`1[System.Int32]"), {});
@@ -82,7 +82,7 @@ TEST_F(EventProfileTest, ExceptionsStandOnTheirNamedStackWithTheirType) {
 
 TEST_F(EventProfileTest, AWaitHasTheStackOfItsBeginning) {
   EventProfile profile(Options(ProfileView::kContention));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   Add(profile, kMillisecondNs, {ClrEventKind::kThreadBlockedMonitor, ClrContention{}}, {ReturnAddress()});
   ClrContention over;
   over.duration_ns = 20 * kMillisecondNs;
@@ -95,7 +95,7 @@ TEST_F(EventProfileTest, AWaitHasTheStackOfItsBeginning) {
 
 TEST_F(EventProfileTest, AStackThatTheRuntimeCutSaysSo) {
   EventProfile profile(Options(ProfileView::kExceptions));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   Add(profile, kMillisecondNs, Thrown("Shop.OutOfStock"),
       std::vector<uint64_t>(EventStacks::kMostFrames, ReturnAddress()));
   profile.Finish({});
@@ -106,7 +106,7 @@ TEST_F(EventProfileTest, AStackThatTheRuntimeCutSaysSo) {
 
 TEST_F(EventProfileTest, AnAddressWithoutCodeSaysSo) {
   EventProfile profile(Options(ProfileView::kExceptions));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   Add(profile, kMillisecondNs, Thrown("Shop.OutOfStock"), {0, 1, UINT64_MAX});
   profile.Finish({});
   EXPECT_THAT(Stacks(profile),
@@ -115,7 +115,7 @@ TEST_F(EventProfileTest, AnAddressWithoutCodeSaysSo) {
 
 TEST_F(EventProfileTest, TypesAreBounded) {
   EventProfile profile(Options(ProfileView::kExceptions));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   for (size_t i = 0; i <= EventProfile::kMaxTypes; ++i) Add(profile, kMillisecondNs, Thrown(absl::StrCat("T", i)), {});
   Add(profile, kMillisecondNs, Thrown("T0"), {});
   profile.Finish({});
@@ -134,7 +134,7 @@ std::vector<uint64_t> NumberedStack(uint64_t number) {
 
 TEST_F(EventProfileTest, StacksAreBounded) {
   EventProfile profile(Options(ProfileView::kExceptions));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   constexpr uint64_t kMore = 5;
   for (uint64_t i = 0; i < EventProfile::kMaxStacks + kMore; ++i) {
     Add(profile, kMillisecondNs, Thrown("T"), NumberedStack(i));
@@ -154,7 +154,7 @@ TEST_F(EventProfileTest, StacksAreBounded) {
 // A stream says by itself which thread an event is of.
 TEST_F(EventProfileTest, ThreadsAreBounded) {
   EventProfile profile(Options(ProfileView::kExceptions, /*keep_samples=*/true));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   constexpr uint64_t kMore = 5;
   for (uint64_t i = 0; i < EventProfile::kMaxThreads + kMore; ++i) {
     Add(profile, kMillisecondNs, Thrown("T"), {}, 100 + i);
@@ -172,7 +172,7 @@ TEST_F(EventProfileTest, ThreadsAreBounded) {
 
 TEST_F(EventProfileTest, WhatIsMissingIsSaid) {
   EventProfile profile(Options(ProfileView::kExceptions));
-  profile.Begin();
+  profile.Begin(SystemClock().Now());
   profile.Finish({.lost = 5,
                   .damaged = 2,
                   .unsorted = 1,

@@ -45,7 +45,7 @@ class EventPumpTest : public testing::Test {
     absl::StatusOr<StopEvents> stop = StopEvents::Create();
     const uint64_t number = 1;
     Send(EncodeDiagnosticsReply(std::nullopt, std::as_bytes(std::span(&number, 1))));
-    const auto began = [&] {
+    const auto began = [&](MonotonicTime) {
       Send(stream);
       connections_[0].reset();
     };

@@ -156,6 +156,15 @@ TEST_F(IntakeTest, WhatALookTellsOfThreadsAlwaysHasRoom) {
   EXPECT_EQ(intake().runtime_events_dropped(), 0u);
 }
 
+// Nothing that comes later has the sums of a thread that has ended.
+TEST_F(IntakeTest, TheLastRecordOfAThreadAlwaysHasRoom) {
+  Begin(SamplesKept::kAll, EventBudget(1, 1));
+  capture_->records = {Wait(10, 0), Wait(20, 0), Wait(30, WIRE_WAIT_THREAD_ENDED)};
+  intake().Drain();
+  EXPECT_THAT(TimesUntil(90), testing::ElementsAre(10, 30));
+  EXPECT_EQ(intake().wait_records_dropped(), 1u);
+}
+
 TEST_F(IntakeTest, AStackOfALookIsNoEventOfTheHost) {
   Begin(SamplesKept::kAll, EventBudget(1, 8));
   const std::string of_event = Stack(10, 0);

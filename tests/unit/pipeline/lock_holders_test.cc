@@ -75,6 +75,20 @@ TEST_F(LockHoldersTest, HoldersHaveIdsOfOurNamespaceAndCirclesAreFound) {
   EXPECT_THAT(holders.deadlocks(), ElementsAre(ElementsAre(kFirst, kSecond)));
 }
 
+TEST_F(LockHoldersTest, AHolderWhoseStackCouldNotBeTakenIsNamed) {
+  Hold(0, kFirst);
+  Want(kSecond, 0);
+  for (const uint32_t tid : {kFirst, kSecond}) Stand(tid, BlockedAt(kStack + tid));
+  runtime_ = *objects_.fake.Attach();
+  LockHolders holders(root_, kPid, *runtime_);
+  EXPECT_EQ(holders.AddHolder(kFirst), Inner(kFirst));
+  holders.Add(kSecond, kStack + kSecond, {});
+  EXPECT_EQ(holders.AddHolder(kThird), std::nullopt) << "it is gone";
+  holders.Read();
+  ASSERT_THAT(holders.waits(), ElementsAre(Key(kSecond)));
+  EXPECT_EQ(holders.waits().at(kSecond).holder_tid, kFirst);
+}
+
 TEST_F(LockHoldersTest, AThreadThatGivesUpAfterSomeTimeEndsACircle) {
   Hold(0, kFirst);
   Hold(1, kSecond);

@@ -170,6 +170,27 @@ TEST_F(WaitWatchTest, WhatASenderDeliversOnTheStackOfInterruptsIsItsOwn) {
   EXPECT_EQ(given_[0].waker, 2);
 }
 
+TEST_F(WaitWatchTest, AThreadThatTheKernelMadeLookForTimersAndPacketsWokeNobody) {
+  const std::vector<std::vector<const char*>> found = {
+      {"tcp_sendmsg", "__local_bh_enable_ip", "do_softirq", "net_rx_action", "__napi_poll", "virtnet_poll"},
+      {"tcp_sendmsg", "__local_bh_enable_ip", "do_softirq", "run_timer_softirq", "call_timer_fn"},
+      {"tcp_sendmsg", "__local_bh_enable_ip", "do_softirq", "net_rx_action", "__napi_poll", "process_backlog"}};
+  uint64_t time_ns = 1000;
+  for (const std::vector<const char*>& kernel : found) {
+    std::vector<FrameId> stack = {Managed("Shop.Sender.Send")};
+    for (const char* name : kernel) stack.push_back(Kernel(name));
+    TakeWaker(time_ns - 200, 2, stack);
+    watch_.Handle(process_, WokenWait(time_ns, time_ns - 200));
+    TakeStack(time_ns, Stack("Shop.Receiver.Receive"));
+    time_ns += 1000;
+  }
+  ASSERT_THAT(given_, SizeIs(3));
+  EXPECT_TRUE(given_[0].by_interrupt);
+  EXPECT_TRUE(given_[1].by_interrupt);
+  EXPECT_FALSE(given_[2].by_interrupt) << "its own message to a process of this host";
+  EXPECT_EQ(given_[2].waker, 2);
+}
+
 TEST_F(WaitWatchTest, AWakerThatMayHaveBeenInterruptedIsNotNamed) {
   watch_.Handle(process_, WokenWait(1000, 800));  // its waker's stack is lost
   TakeStack(1000, Stack("System.Threading.Thread.Sleep"));

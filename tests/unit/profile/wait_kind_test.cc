@@ -48,6 +48,15 @@ TEST(WaitKindTest, NamesOfTheFullStyleAreMethodsToo) {
   EXPECT_EQ(KindOf(SYS_futex, {}, {"void System.Threading.Monitor.Enter(object, ref bool)"}), WaitKind::kMonitor);
   EXPECT_EQ(KindOf(SYS_futex, {}, {"[System.Private.CoreLib]System.Threading.Lock.Enter()"}), WaitKind::kLock);
   EXPECT_EQ(KindOf(SYS_futex, {}, {"Shop.System.Threading.Monitor.Enter"}), WaitKind::kFutex);
+  // The runtime's own notation.
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Monitor::Enter(System.Object)"}), WaitKind::kMonitor);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"void [System.Private.CoreLib] System.Threading.Monitor::Enter(object)[Optimized]"}),
+            WaitKind::kMonitor);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Tasks.Task`1[System.__Canon]::get_Result()"}),
+            WaitKind::kTaskWait);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.PortableThreadPool+GateThread::GateThreadStart()"}),
+            WaitKind::kIdle);
+  EXPECT_EQ(KindOf(SYS_futex, {}, {"System.Threading.Monitors::Enter()"}), WaitKind::kFutex);
 }
 
 // Task.Wait may run the task itself. The task's own method is what waits then.
