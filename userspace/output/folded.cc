@@ -71,6 +71,7 @@ class LineTexts {
     for (uint32_t i = 0; i < order.size(); ++i) ranks_[order[i]] = i;
   }
 
+  size_t size() const { return texts_.size(); }
   absl::string_view text(uint32_t id) const { return texts_[id]; }
   uint32_t rank_of_line(uint32_t id) const { return ranks_[id * 2]; }
   uint32_t rank_of_callees(uint32_t id) const { return ranks_[id * 2 + 1]; }
@@ -81,40 +82,39 @@ class LineTexts {
   std::vector<uint32_t> ranks_;
 };
 
-// The model's tree, once for each process, and only as far as the process has samples of it. It stands below one node
-// without a text.
+// The model's tree as far as one process has samples of it. All processes together may have thousands of times as many
+// nodes as the model: there is one at a time.
 class LineTree {
  public:
-  // Rows from `second` on count in the second column.
-  LineTree(const ProfileModel& model, const std::vector<uint32_t>& frame_texts,
-           const std::vector<uint32_t>& thread_texts, size_t second) {
-    Append(kTop, 0);
-    constexpr uint32_t kNone = UINT32_MAX;
-    std::vector<uint32_t> own_node(model.nodes.size(), kNone);  // for each of the model's, of the process at hand
-    std::vector<NodeIndex> seen;
-    for (const std::vector<uint32_t>& rows : RowsByText(model.samples, thread_texts)) {
-      if (rows.empty()) continue;
-      own_node[kRootNode] = Append(kTop, thread_texts[model.samples.thread[rows.front()]]);
-      seen.assign(1, kRootNode);
-      for (const uint32_t row : rows) {
-        const NodeIndex leaf = model.samples.stack[row];
-        const size_t known = seen.size();
-        for (NodeIndex node = leaf; own_node[node] == kNone; node = model.nodes[node].parent) {
-          own_node[node] = 0;
-          seen.push_back(node);
-        }
-        for (size_t i = seen.size(); i-- > known;) {  // from the root on
-          const StackNode& node = model.nodes[seen[i]];
-          own_node[seen[i]] = Append(own_node[node.parent], frame_texts[node.frame]);
-        }
-        weights_[own_node[leaf]][row < second ? 0 : 1] += model.samples.weight_of(row);
+  // Rows from `second` on count in the second column. All are borrowed.
+  LineTree(const ProfileModel& model, const std::vector<uint32_t>& frame_texts, size_t second)
+      : model_(model), frame_texts_(frame_texts), second_(second), own_node_(model.nodes.size(), kNone) {}
+
+  // The tree of the process that has these rows and this text, in place of the one before.
+  void Build(std::span<const uint32_t> rows, uint32_t process_text) {
+    parents_.clear();
+    texts_.clear();
+    weights_.clear();
+    own_node_[kRootNode] = Append(kProcess, process_text);
+    seen_.assign(1, kRootNode);
+    for (const uint32_t row : rows) {
+      const NodeIndex leaf = model_.samples.stack[row];
+      const size_t known = seen_.size();
+      for (NodeIndex node = leaf; own_node_[node] == kNone; node = model_.nodes[node].parent) {
+        own_node_[node] = 0;
+        seen_.push_back(node);
       }
-      for (const NodeIndex node : seen) own_node[node] = kNone;
+      for (size_t i = seen_.size(); i-- > known;) {  // from the root on
+        const StackNode& node = model_.nodes[seen_[i]];
+        own_node_[seen_[i]] = Append(own_node_[node.parent], frame_texts_[node.frame]);
+      }
+      weights_[own_node_[leaf]][row < second_ ? 0 : 1] += model_.samples.weight_of(row);
     }
+    for (const NodeIndex node : seen_) own_node_[node] = kNone;
     SortByParent();
   }
 
-  static constexpr uint32_t kTop = 0;
+  static constexpr uint32_t kProcess = 0;
   uint32_t text(uint32_t node) const { return texts_[node]; }
   // The weights of samples that end here, by column.
   const std::array<uint64_t, 2>& weights(uint32_t node) const { return weights_[node]; }
@@ -123,16 +123,7 @@ class LineTree {
   }
 
  private:
-  static std::vector<std::vector<uint32_t>> RowsByText(const SampleColumns& samples,
-                                                       const std::vector<uint32_t>& thread_texts) {
-    std::vector<std::vector<uint32_t>> rows;
-    for (uint32_t row = 0; row < samples.size(); ++row) {
-      const uint32_t text = thread_texts[samples.thread[row]];
-      if (text >= rows.size()) rows.resize(text + 1);
-      rows[text].push_back(row);
-    }
-    return rows;
-  }
+  static constexpr uint32_t kNone = UINT32_MAX;
 
   uint32_t Append(uint32_t parent, uint32_t text) {
     parents_.push_back(parent);
@@ -150,6 +141,11 @@ class LineTree {
     for (size_t i = 1; i < parents_.size(); ++i) children_[next[parents_[i]]++] = static_cast<uint32_t>(i);
   }
 
+  const ProfileModel& model_;
+  const std::vector<uint32_t>& frame_texts_;
+  const size_t second_;
+  std::vector<uint32_t> own_node_;  // for each of the model's; kNone between processes
+  std::vector<NodeIndex> seen_;     // that have one
   std::vector<uint32_t> parents_;
   std::vector<uint32_t> texts_;
   std::vector<std::array<uint64_t, 2>> weights_;
@@ -157,21 +153,29 @@ class LineTree {
   std::vector<uint32_t> children_;
 };
 
-// Walks the tree in the order of its lines. Nodes below one parent that read the same are walked together.
+// Walks the trees in the order of their lines. Nodes below one parent that read the same are walked together.
 class LineWriter {
  public:
   // With a factor there are two columns, and it is for the first.
   LineWriter(const LineTree& tree, const LineTexts& texts, const OutputSink& sink, std::optional<double> factor)
       : tree_(tree), texts_(texts), sink_(sink), factor_(factor) {}
 
-  absl::Status WriteAll() {
-    const uint32_t top[] = {LineTree::kTop};
+  // The line of samples without a stack.
+  absl::Status WriteProcess() {
+    line_ = absl::StrCat(texts_.text(tree_.text(LineTree::kProcess)));
+    const uint32_t process[] = {LineTree::kProcess};
+    return WriteLine(process);
+  }
+
+  absl::Status WriteStacks() {
+    line_ = absl::StrCat(texts_.text(tree_.text(LineTree::kProcess)), ";");
+    const uint32_t process[] = {LineTree::kProcess};
     size_t depth = 0;
-    Enter(top, depth);
+    Enter(process, depth);
     while (true) {
       Level& level = levels_[depth];
       if (level.next == level.entries.size()) {
-        if (depth == 0) return Flush();
+        if (depth == 0) return absl::OkStatus();
         --depth;
         continue;
       }
@@ -187,6 +191,13 @@ class LineWriter {
         RETURN_IF_ERROR(WriteLine(group));
       }
     }
+  }
+
+  absl::Status Flush() {
+    if (chunk_.empty()) return absl::OkStatus();
+    absl::Status written = sink_(chunk_);
+    chunk_.clear();
+    return written;
   }
 
  private:
@@ -214,13 +225,6 @@ class LineWriter {
     if (factor_) absl::StrAppend(&chunk_, " ", second);
     chunk_ += '\n';
     return chunk_.size() < kChunkBytes ? absl::OkStatus() : Flush();
-  }
-
-  absl::Status Flush() {
-    if (chunk_.empty()) return absl::OkStatus();
-    absl::Status written = sink_(chunk_);
-    chunk_.clear();
-    return written;
   }
 
   void Enter(std::span<const uint32_t> parents, size_t depth) {
@@ -258,6 +262,25 @@ class LineWriter {
   std::string chunk_;
 };
 
+// The lines of one process that follow each other: all with stacks, or the one without.
+struct ProcessLines {
+  uint32_t rank, text;
+  bool stacks;
+};
+
+std::vector<ProcessLines> LinesInOrder(const SampleColumns& samples, const LineTexts& texts,
+                                       std::span<const std::vector<uint32_t>> rows_of_text) {
+  std::vector<ProcessLines> parts;
+  for (uint32_t text = 0; text < rows_of_text.size(); ++text) {
+    const std::vector<uint32_t>& rows = rows_of_text[text];
+    const auto no_stack = [&](uint32_t row) { return samples.stack[row] == kRootNode; };
+    if (std::any_of(rows.begin(), rows.end(), no_stack)) parts.push_back({texts.rank_of_line(text), text, false});
+    if (!std::all_of(rows.begin(), rows.end(), no_stack)) parts.push_back({texts.rank_of_callees(text), text, true});
+  }
+  std::sort(parts.begin(), parts.end(), [](const ProcessLines& a, const ProcessLines& b) { return a.rank < b.rank; });
+  return parts;
+}
+
 // `second`: the first row of the second column.
 absl::Status WriteLines(const ProfileModel& model, const WriterOptions& options, size_t second,
                         std::optional<double> factor, const OutputSink& sink) {
@@ -281,8 +304,17 @@ absl::Status WriteLines(const ProfileModel& model, const WriterOptions& options,
     thread_texts.push_back(texts.Add(FoldedComm(ProcessLabel(model, thread))));
   }
   texts.Rank();
-  const LineTree tree(model, frame_texts, thread_texts, second);
-  return LineWriter(tree, texts, sink, factor).WriteAll();
+  std::vector<std::vector<uint32_t>> rows_of_text(texts.size());
+  for (uint32_t row = 0; row < model.samples.size(); ++row) {
+    rows_of_text[thread_texts[model.samples.thread[row]]].push_back(row);
+  }
+  LineTree tree(model, frame_texts, second);
+  LineWriter writer(tree, texts, sink, factor);
+  for (const ProcessLines& lines : LinesInOrder(model.samples, texts, rows_of_text)) {
+    tree.Build(rows_of_text[lines.text], lines.text);
+    RETURN_IF_ERROR(lines.stacks ? writer.WriteStacks() : writer.WriteProcess());
+  }
+  return writer.Flush();
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ constexpr int kMaxTurns = 8;
 // Methods and stacks of both profiles, and where the nodes of each lie among them.
 class CommonTree {
  public:
-  explicit CommonTree(ProfileDiff& diff) : diff_(diff) { diff_.stacks.emplace_back(); }
+  CommonTree(ProfileDiff& diff, size_t max_stacks) : diff_(diff), left_(max_stacks) { diff_.stacks.emplace_back(); }
 
   // For each row of the profile the index of its stack.
-  std::vector<uint32_t> Add(const ProfileModel& model) {
+  absl::StatusOr<std::vector<uint32_t>> Add(const ProfileModel& model) {
     std::vector<uint32_t> methods;
     for (const ModelFrame& frame : model.frames) methods.push_back(Method(model.text(frame.name), frame.kind));
     // By process and node: threads of one process share its stacks.
@@ -54,6 +54,12 @@ class CommonTree {
         }
         path.push_back(node);
       }
+      if (path.size() > left_) {
+        return WithHint(
+            absl::ResourceExhaustedError("the processes of the profiles have too many stacks to be compared"),
+            "compare parts of the profiles: clrsampler convert --from 0s --to 10s IN OUT.json");
+      }
+      left_ -= path.size();
       for (size_t i = path.size(); i-- > 0;) {
         stack = Child(stack, methods[model.nodes[path[i]].frame]);
         known[{process, path[i]}] = stack;
@@ -98,6 +104,7 @@ class CommonTree {
   }
 
   ProfileDiff& diff_;
+  size_t left_;  // nodes of stacks that may still come, each once for each process
   absl::flat_hash_map<std::string, uint32_t> methods_, processes_;
   absl::flat_hash_map<std::pair<uint32_t, uint32_t>, uint32_t> children_;
 };
@@ -385,7 +392,8 @@ void UnmarkMoved(const Comparer& comparer, const ProfileDiff& diff, const StackT
 
 }  // namespace
 
-absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const ProfileModel& after, DiffBasis basis) {
+absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const ProfileModel& after, DiffBasis basis,
+                                         size_t max_stacks) {
   if (before.meta.unit != after.meta.unit) {
     return WithHint(absl::InvalidArgumentError(absl::StrCat("one profile counts ", WeightUnitText(before.meta.unit),
                                                             ", the other ", WeightUnitText(after.meta.unit))),
@@ -409,8 +417,10 @@ absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const Profi
   diff.total_before = before.total_weight;
   diff.total_after = after.total_weight;
   diff.tested = diff.unit == WeightUnit::kSamples;
-  CommonTree tree(diff);
-  Comparer comparer{before, after, tree.Add(before), tree.Add(after), factor, {}, diff.tested};
+  CommonTree tree(diff, max_stacks);
+  ASSIGN_OR_RETURN(std::vector<uint32_t> rows_before, tree.Add(before));
+  ASSIGN_OR_RETURN(std::vector<uint32_t> rows_after, tree.Add(after));
+  Comparer comparer{before, after, std::move(rows_before), std::move(rows_after), factor, {}, diff.tested};
   comparer.chance.q = factor / (1 + factor);
   if (basis == DiffBasis::kShare) comparer.chance.all_samples = diff.total_before + diff.total_after;
 

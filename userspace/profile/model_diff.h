@@ -31,6 +31,7 @@
 #ifndef CLRSAMPLER_PROFILE_MODEL_DIFF_H_
 #define CLRSAMPLER_PROFILE_MODEL_DIFF_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -41,6 +42,10 @@
 namespace clrsampler {
 
 inline constexpr double kFalseDiscoveryRate = 0.01;
+
+// The bound of the stacks of both profiles together, which take some hundred bytes each. Each process has its own: a
+// file of a few megabytes may have 100,000 processes with thousands of stacks.
+inline constexpr size_t kMaxDiffStacks = size_t{1} << 22;
 
 enum class DiffBasis : uint8_t {
   kShare,    // of the whole profile: both have the same weight
@@ -88,8 +93,10 @@ struct ProfileDiff {
   std::vector<uint32_t> ranked;
 };
 
-// InvalidArgument: other units or views, nothing recorded, or CPU time that is not known.
-absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const ProfileModel& after, DiffBasis basis);
+// InvalidArgument: other units or views, nothing recorded, or CPU time that is not known. ResourceExhausted: more than
+// `max_stacks`.
+absl::StatusOr<ProfileDiff> DiffProfiles(const ProfileModel& before, const ProfileModel& after, DiffBasis basis,
+                                         size_t max_stacks = kMaxDiffStacks);
 
 }  // namespace clrsampler
 

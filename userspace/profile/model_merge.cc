@@ -71,16 +71,22 @@ void AddWord(const std::string& word, std::string& list) {
 void SetTimes(const std::vector<ProfileModel>& profiles, ProfileMeta& meta) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   uint64_t start = kMost, end = 0;
-  bool known = true;  // how long each of them was recorded
+  bool known = true;   // how long each of them was recorded
+  bool placed = true;  // all samples are of a profile that began at a known time
   for (const ProfileModel& profile : profiles) {
     const uint64_t begin = profile.meta.start_unix_ns;
-    if (begin == 0) continue;
+    if (begin == 0) {
+      placed &= profile.samples.size() == 0;
+      continue;
+    }
     start = std::min(start, begin);
     end = std::max(end, begin + std::min(profile.meta.duration_ns, kMost - begin));
     known &= profile.meta.duration_ns > 0;
   }
   if (end == 0) return;
   meta.start_unix_ns = start;
+  // The time of some samples is not a part of this one. Rates of all samples would be too high.
+  if (!placed) return;
   meta.duration_ns = end - start;
   if (!known) return;
   std::vector<TimeStretch> recorded;

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "os/own_usage.h"
 
 namespace clrsampler {
 namespace {
@@ -68,6 +70,34 @@ TEST_F(FoldedWriterTest, NativeCodeHasItsLineWhereItIsOurs) {
   frame.line_kind = LineKind::kNone;
   Add("web", {ours, builder_.Frame(frame)}, 2);
   EXPECT_EQ(Write(), "web;malloc:3301;malloc 2\n");
+}
+
+// "web-b" comes between the two sorts of lines of "web".
+TEST_F(FoldedWriterTest, ProcessesAreInTheOrderOfTheirLines) {
+  const FrameIndex main = Make(ModelFrameKind::kNative, "main"), work = Make(ModelFrameKind::kNative, "work");
+  Add("web", {main, work}, 1, 1);
+  Add("web", {}, 2, 1);
+  Add("web-b", {main}, 3, 2);
+  Add("web", {main}, 4, 3);
+  Add("web", {}, 5, 3);
+  EXPECT_EQ(Write(), "web 7\nweb-b;main 3\nweb;main 4\nweb;main;work 1\n");
+}
+
+// All processes together have 8 million nodes, which would take 260 MB.
+TEST_F(FoldedWriterTest, ManyProcessesWithDeepStacksTakeTheMemoryOfOne) {
+  const std::vector<FrameIndex> stack(4095, Make(ModelFrameKind::kNative, "f"));
+  constexpr uint32_t kProcesses = 2000;
+  for (uint32_t i = 1; i <= kProcesses; ++i) Add(absl::StrCat("web", i), stack, 1, i);
+  const uint64_t before = ReadOwnMemory().resident_bytes;
+  uint64_t most = 0, lines = 0;
+  const OutputSink sink = [&](absl::string_view piece) {
+    lines += static_cast<uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
+    most = std::max(most, ReadOwnMemory().resident_bytes);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(FoldedWriter().Write(builder_.model(), sink).ok());
+  EXPECT_EQ(lines, kProcesses);
+  EXPECT_LT(most, before + (128 << 20));
 }
 
 TEST_F(FoldedWriterTest, FramesThatReadTheSameAreOneLine) {

@@ -343,5 +343,28 @@ TEST(DiffProfilesTest, WhatCannotBeComparedIsAnError) {
   EXPECT_NE(HintOf(DiffProfiles(model, ProfileModel(), DiffBasis::kShare).status()), "");
 }
 
+// One chain of nodes, and a sample at its end in each of many processes.
+ProfileModel ManyProcesses(size_t processes, size_t depth) {
+  ProfileModelBuilder builder;
+  builder.meta().period_ns = builder.meta().duration_ns = 1'000'000;
+  const std::vector<FrameIndex> stack(depth, builder.Frame({.name = builder.String("Again")}));
+  const NodeIndex leaf = builder.Stack(stack);
+  for (size_t i = 0; i < processes; ++i) {
+    const ModelThread thread{.comm = builder.String(absl::StrCat("web", i))};
+    builder.Add({.thread = builder.Thread(thread), .stack = leaf});
+  }
+  return *std::move(builder).Build();
+}
+
+TEST(DiffProfilesTest, MoreStacksThanFitIntoMemoryAreRefused) {
+  const ProfileModel model = ManyProcesses(20, 10);
+  EXPECT_TRUE(DiffProfiles(model, model, DiffBasis::kShare, 400).ok());
+  EXPECT_EQ(DiffProfiles(model, model, DiffBasis::kShare, 399).status().code(), absl::StatusCode::kResourceExhausted);
+  const ProfileModel hostile = ManyProcesses(2000, kMaxModelStackFrames - 1);
+  const auto diff = DiffProfiles(hostile, hostile, DiffBasis::kShare);
+  EXPECT_EQ(diff.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(HintOf(diff.status()), "");
+}
+
 }  // namespace
 }  // namespace clrsampler

@@ -260,7 +260,7 @@ TEST(MergeProfilesTest, WeightsAddUpAndTimesCountFromTheFirstStart) {
   EXPECT_EQ(Weights(merged), (Expected{{"11 Main", 42}, {"12 Start", 1}}));
   EXPECT_THAT(merged.samples.time_ns, ElementsAre(105, 7, 9, kNoTime));
   EXPECT_EQ(merged.meta.start_unix_ns, 1'000'000u);
-  EXPECT_EQ(merged.meta.duration_ns, 400u);
+  EXPECT_EQ(merged.meta.duration_ns, 0u) << "the third one lasted as well";
   EXPECT_THAT(merged.meta.pids, ElementsAre(10, 20));
   EXPECT_EQ(merged.meta.host, "build7, build8");
 }
@@ -301,6 +301,21 @@ TEST(MergeProfilesTest, ARecordingOfUnknownLengthLeavesTheRecordedTimeOpen) {
   profiles.push_back(first.Build());
   profiles.push_back(second.Build());
   EXPECT_EQ(MergeProfiles(profiles)->meta.recorded_ns(), 4'400u);
+}
+
+TEST(MergeProfilesTest, ARecordingThatBeganAtAnUnknownTimeMakesTheRecordedTimeUnknown) {
+  ModelBuilder first, second, empty;
+  first.Add(11, {"Main"}, 5).meta().start_unix_ns = 1'000;
+  first.meta().duration_ns = second.meta().duration_ns = empty.meta().duration_ns = 400;
+  second.Add(11, {"Main"}, 7);
+  std::vector<ProfileModel> profiles;
+  profiles.push_back(first.Build());
+  profiles.push_back(empty.Build());
+  EXPECT_EQ(MergeProfiles(profiles)->meta.recorded_ns(), 400u);
+  profiles.push_back(second.Build());
+  const ProfileModel merged = *MergeProfiles(profiles);
+  EXPECT_EQ(merged.meta.recorded_ns(), 0u);
+  EXPECT_EQ(merged.meta.start_unix_ns, 1'000u);
 }
 
 TEST(MergeProfilesTest, SamplesOfDifferentLengthBecomeTimes) {

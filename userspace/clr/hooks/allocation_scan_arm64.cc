@@ -365,9 +365,14 @@ bool MayReportAllocations(std::span<const std::byte> code) {
 AllocationReports FindAllocationReports(std::span<const std::byte> code, VirtualAddress start) {
   AllocationReports found;
   size_t reports = 0;  // behind any branch by the level
-  for (size_t i = 0; i < code.size() / kInstructionBytes; ++i) {
-    if (const auto sum = ComparedWithLimit(code, i)) LookBehindCompare(code, start, i, *sum, found);
-    if (IsLevelBranch(code, i) && ReportBehind(code, i)) ++reports;
+  for (size_t i = 0; i < code.size() / kInstructionBytes && found.followed <= kMaxFollowed; ++i) {
+    if (const auto sum = ComparedWithLimit(code, i)) {
+      ++found.followed;
+      LookBehindCompare(code, start, i, *sum, found);
+    }
+    if (!IsLevelBranch(code, i)) continue;
+    ++found.followed;
+    if (ReportBehind(code, i)) ++reports;
   }
   // A report that stands behind no comparison is not understood either.
   const size_t known = found.sites.size() + found.unknown_sites;

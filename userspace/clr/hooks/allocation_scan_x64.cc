@@ -106,17 +106,6 @@ std::optional<Step> StepAt(std::span<const std::byte> code, size_t at) {
   return Step{at, *instruction, *parts};
 }
 
-std::vector<Step> StepsOf(std::span<const std::byte> code) {
-  std::vector<Step> steps;
-  for (size_t at = 0; at < code.size();) {
-    const std::optional<Step> step = StepAt(code, at);
-    if (!step) break;
-    steps.push_back(*step);
-    at = step->end();
-  }
-  return steps;
-}
-
 // cmp r64, 0x19001: the register's number.
 std::optional<uint8_t> ComparedWithLimit(std::span<const std::byte> code, const Step& step) {
   const Parts& parts = step.parts;
@@ -296,25 +285,35 @@ std::optional<Report> FollowToReport(std::span<const std::byte> code, size_t at)
   return std::nullopt;
 }
 
-// The report that stands behind the comparison at steps[i], whose sum is in `sum`.
-void LookBehind(std::span<const std::byte> code, VirtualAddress start, const std::vector<Step>& steps, size_t i,
-                uint8_t sum, AllocationReports& found) {
-  size_t branch = i + 1;
-  while (branch < steps.size() && branch - i <= kMaxAfterCompare && ConditionOf(steps[branch]) != kBelow) {
-    if (IsConditionalMove(steps[branch])) {
+// The branch over the report, behind the comparison `compare`.
+std::optional<Step> BranchBehind(std::span<const std::byte> code, const Step& compare, AllocationReports& found) {
+  std::optional<Step> step = StepAt(code, compare.end());
+  for (size_t i = 0; i < kMaxAfterCompare && step && ConditionOf(*step) != kBelow; ++i) {
+    if (IsConditionalMove(*step)) {
       ++found.resets;
-      return;
+      return std::nullopt;
     }
-    if (steps[branch].instruction.flow != X64Instruction::Flow::kNext) return;
-    ++branch;
+    if (step->instruction.flow != X64Instruction::Flow::kNext) return std::nullopt;
+    step = StepAt(code, step->end());
   }
-  if (branch >= steps.size() || ConditionOf(steps[branch]) != kBelow) return;
+  return step && ConditionOf(*step) == kBelow ? step : std::nullopt;
+}
+
+// The report that stands behind the comparison `compare`, whose sum is in `sum`.
+void LookBehind(std::span<const std::byte> code, VirtualAddress start, const Step& compare, uint8_t sum,
+                AllocationReports& found) {
+  const std::optional<Step> branch = BranchBehind(code, compare, found);
+  if (!branch) return;
   bool level = false;
-  for (size_t k = branch + 1; k < steps.size() && k - branch <= kMaxInReport; ++k) {
-    const Step& step = steps[k];
+  size_t at = branch->end();
+  for (size_t i = 0; i < kMaxInReport; ++i) {
+    const std::optional<Step> next = StepAt(code, at);
+    if (!next) return;
+    const Step& step = *next;
+    at = step.end();
     if (step.instruction.flow == X64Instruction::Flow::kCall) {
       // Arguments are moved in between. A call right away is another use of the limit.
-      if (k > branch + 1 && !level) found.called.push_back({start.value + static_cast<uint64_t>(step.target())});
+      if (i > 0 && !level) found.called.push_back({start.value + static_cast<uint64_t>(step.target())});
       return;
     }
     if (level && ConditionOf(step) == kNotLess) {
@@ -342,11 +341,15 @@ bool MayReportAllocations(std::span<const std::byte> code) {
 
 AllocationReports FindAllocationReports(std::span<const std::byte> code, VirtualAddress start) {
   AllocationReports found;
-  const std::vector<Step> steps = StepsOf(code);
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (const std::optional<uint8_t> sum = ComparedWithLimit(code, steps[i])) {
-      LookBehind(code, start, steps, i, *sum, found);
+  size_t at = 0;
+  while (found.followed <= kMaxFollowed) {
+    const std::optional<Step> step = StepAt(code, at);
+    if (!step) break;
+    if (const std::optional<uint8_t> sum = ComparedWithLimit(code, *step)) {
+      ++found.followed;
+      LookBehind(code, start, *step, *sum, found);
     }
+    at = step->end();
   }
   return found;
 }

@@ -40,7 +40,7 @@ struct FoundReport {
 struct Found {
   std::vector<VirtualAddress> called;
   std::vector<FoundReport> inlined;
-  size_t unknown = 0, resets = 0;
+  size_t unknown = 0, resets = 0, followed = 0;
 };
 
 Found SearchAll(const ImageCode& code, const Scan& scan) {
@@ -51,6 +51,8 @@ Found SearchAll(const ImageCode& code, const Scan& scan) {
     AllocationReports reports = scan.find(bytes, code.Start(function));
     found.called.insert(found.called.end(), reports.called.begin(), reports.called.end());
     found.unknown += reports.unknown_sites;
+    found.followed += reports.followed;
+    if (found.followed > kMaxFollowed) break;  // which is refused
     if (reports.sites.empty()) continue;
     found.resets += reports.resets;
     for (const AllocationSite& site : reports.sites) {
@@ -86,6 +88,9 @@ bool AreOneForEachCollector(const std::vector<FoundReport>& functions) {
 absl::StatusOr<std::vector<FoundReport>> FindReports(const ImageCode& code) {
   const Scan scan = ScanOf(code.image().machine());
   Found found = SearchAll(code, scan);
+  if (found.followed > kMaxFollowed) {
+    return absl::UnimplementedError("more places may report allocations than in any runtime");
+  }
   std::vector<FoundReport> functions = Functions(code, scan, std::move(found.called));
   if (found.inlined.empty() && found.unknown == 0) {
     if (functions.empty()) return absl::NotFoundError("nothing reports a sum above 100 KB to the event sink");

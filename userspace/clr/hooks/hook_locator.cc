@@ -226,11 +226,12 @@ class Locator {
       return Refuse(absl::NotFoundError("the image does not export what a .NET runtime exports"), kWholeImage);
     }
     const absl::StatusOr<ImageSymbols> symbols = SymbolsOf(image, debug);
-    const bool by_symbols = kind == RuntimeImageKind::kNativeAot && symbols.ok() && symbols->same_build;
-    absl::StatusOr<ImageCode> code = ImageCode::Read(image, by_symbols ? &symbols->table : nullptr);
+    const bool by_names = kind == RuntimeImageKind::kNativeAot;
+    const ElfSymbolTable* const table = symbols.ok() && symbols->same_build ? &symbols->table : nullptr;
+    absl::StatusOr<ImageCode> code = by_names ? ImageCode::ReadForNames(image, table) : ImageCode::Read(image);
     if (!code.ok()) return Refuse(Annotate(code.status(), "the runtime's functions can't be told"), kWholeImage);
     const NamedFunctions names(*code, symbols);
-    if (kind == RuntimeImageKind::kNativeAot) return LocateInNativeAot(*code, names);
+    if (by_names) return LocateInNativeAot(*code, names);
 
     const SuspendSearch suspend(*code);
     const absl::Status indexed = code->IndexReferences(suspend.Watched());

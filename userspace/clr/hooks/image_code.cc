@@ -11,7 +11,23 @@ namespace clrsampler {
 
 std::string AddressText(VirtualAddress address) { return absl::StrCat("0x", absl::Hex(address.value)); }
 
-absl::StatusOr<ImageCode> ImageCode::Read(const ElfImage& image, const ElfSymbolTable* symbols) {
+absl::StatusOr<ImageCode> ImageCode::Read(const ElfImage& image) {
+  ASSIGN_OR_RETURN(ImageCode code, ReadForNames(image, nullptr));
+  uint64_t code_bytes = 0;
+  for (FunctionIndex i = 0; i < code.functions_.size(); ++i) {
+    if (code.IsTooLarge(i)) {
+      return absl::UnimplementedError(absl::StrCat("the function at ", AddressText(code.Start(i)), " has ",
+                                                   code.Code(i).size(), " bytes, more than any of a runtime"));
+    }
+    code_bytes += code.Code(i).size();
+  }
+  if (code_bytes > kMaxCodeBytes) {
+    return absl::UnimplementedError(absl::StrCat("there are ", code_bytes >> 20, " MB of code"));
+  }
+  return code;
+}
+
+absl::StatusOr<ImageCode> ImageCode::ReadForNames(const ElfImage& image, const ElfSymbolTable* symbols) {
   ASSIGN_OR_RETURN(FunctionTable functions, FunctionTable::Read(image, symbols));
   ASSIGN_OR_RETURN(RelativeRelocations relocations, RelativeRelocations::Read(image));
   return ImageCode(image, std::move(functions), std::move(relocations));
@@ -27,11 +43,6 @@ void ImageCode::Scan(FunctionIndex function, CodeReferenceSink found) const {
 
 absl::Status ImageCode::IndexReferences(std::span<const VirtualAddress> watched) {
   const size_t count = functions_.size();
-  uint64_t code_bytes = 0;
-  for (FunctionIndex i = 0; i < count; ++i) code_bytes += Code(i).size();
-  if (code_bytes > kMaxCodeBytes) {
-    return absl::UnimplementedError(absl::StrCat("there are ", code_bytes >> 20, " MB of code"));
-  }
   users_.assign(watched.size(), {});
   std::vector<std::pair<FunctionIndex, FunctionIndex>> calls;  // callee, caller
   std::vector<FunctionIndex> callees;

@@ -33,8 +33,12 @@ using FunctionIndex = uint32_t;
 // Borrows the image's bytes. Any thread may read once IndexReferences was called.
 class ImageCode {
  public:
-  // An error says why the image's functions can't be told for sure. `symbols`: as for FunctionTable.
-  static absl::StatusOr<ImageCode> Read(const ElfImage& image, const ElfSymbolTable* symbols = nullptr);
+  // An error says why the image's functions can't be told for sure. kUnimplemented: there is more code than any runtime
+  // has, or a function is larger than any. So all searches of code end soon.
+  static absl::StatusOr<ImageCode> Read(const ElfImage& image);
+  // The same without bounds, for NativeAOT programs: only functions that have known names are looked at, and the rest
+  // is as large as it likes. `symbols`: as for FunctionTable.
+  static absl::StatusOr<ImageCode> ReadForNames(const ElfImage& image, const ElfSymbolTable* symbols);
 
   const ElfImage& image() const { return image_; }
   const FunctionTable& functions() const { return functions_; }
@@ -43,8 +47,11 @@ class ImageCode {
   VirtualAddress Start(FunctionIndex function) const { return functions_.Start(function); }
   std::span<const std::byte> Code(FunctionIndex function) const { return functions_.Code(function); }
 
-  // Scans all code. `watched`: addresses of data of which it is to be known who refers to them; a few. kUnimplemented:
-  // there is more code, or there are more calls, than any runtime has.
+  // Larger than any function of a runtime: it is not looked at.
+  bool IsTooLarge(FunctionIndex function) const { return Code(function).size() > kMaxFunctionBytes; }
+
+  // Scans all code, which must be from Read. `watched`: addresses of data of which it is to be known who refers to
+  // them; a few. kUnimplemented: there are more calls than any runtime has.
   absl::Status IndexReferences(std::span<const VirtualAddress> watched);
 
   // Precondition of these two: IndexReferences has succeeded. Sorted, each once.
@@ -75,9 +82,10 @@ class ImageCode {
 
   static constexpr size_t kMaxUsers = 64;
   static constexpr size_t kMaxTableSlots = 256;
+  static constexpr uint64_t kMaxCodeBytes = 32 << 20;   // a single-file host has 8 MB
+  static constexpr size_t kMaxFunctionBytes = 1 << 20;  // libclrjit.so 11.0.0 for arm64 has one of 210 KB
 
  private:
-  static constexpr uint64_t kMaxCodeBytes = 32 << 20;  // a single-file host has 8 MB
   // The bound is on distinct pairs. A single-file host has 60,000.
   static constexpr size_t kMaxCalls = 2'000'000;
 

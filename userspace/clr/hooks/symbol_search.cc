@@ -68,6 +68,9 @@ std::vector<NamedFunction> FindFunctionsByName(const ImageCode& code, const ElfS
       answer = absl::DataLossError(absl::StrCat("the symbol ", name, " has ", symbol.size,
                                                 " bytes, but its function in the unwind table ",
                                                 code.Code(*function).size()));
+    } else if (code.IsTooLarge(*function)) {
+      answer = absl::UnimplementedError(absl::StrCat("the function ", name, " has ", code.Code(*function).size(),
+                                                     " bytes, more than any of a runtime"));
     } else {
       answer = function;
     }

@@ -24,7 +24,8 @@ absl::StatusOr<ImageSymbols> SymbolsOf(const ElfImage& image, const ElfImage* de
 
 // One answer for each of `names`, in their order: the function that has the name, nullopt when there is none, or an
 // error when it can't be trusted. Such are several functions of that name, an address or size that the image's unwind
-// table does not have, or code that other functions share (identical code folding).
+// table does not have, or code that other functions share (identical code folding). Such is also a function that is
+// larger than any of a runtime.
 using NamedFunction = absl::StatusOr<std::optional<FunctionIndex>>;
 std::vector<NamedFunction> FindFunctionsByName(const ImageCode& code, const ElfSymbolTable& symbols,
                                                std::span<const absl::string_view> names);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -30,6 +31,7 @@ using protozero::pbf_message;
 // real ones have a few inlined functions at most. Small files may have more.
 constexpr size_t kMaxFramesPerByte = 8;
 constexpr size_t kMinFrameBudget = 1 << 20;
+constexpr size_t kMaxNumberBytes = 32;  // of a label's text; with spaces and zeros
 
 absl::Status NotPprof(absl::string_view why) {
   return WithHint(absl::DataLossError(absl::StrCat("not a pprof profile: ", why)),
@@ -60,7 +62,8 @@ ProfileView ViewOf(absl::string_view type, absl::string_view unit) {
 
 class PprofReader {
  public:
-  explicit PprofReader(absl::string_view bytes) : bytes_(bytes), file_(ReadPprofTables(bytes)) {}
+  explicit PprofReader(absl::string_view bytes)
+      : bytes_(bytes), file_(ReadPprofTables(bytes)), strings_(file_.texts.size(), kNoString) {}
 
   absl::StatusOr<ProfileModel> Read() && {
     if (file_.full()) return NotPprof("its tables are larger than those of any program");
@@ -90,6 +93,14 @@ class PprofReader {
   absl::string_view TextOf(uint64_t index) const {
     if (index >= file_.texts.size()) return "";
     return bytes_.substr(file_.texts[index].begin, file_.texts[index].size);
+  }
+
+  // The same text in the model. Each is hashed once: a file may refer to a text of 1 MiB millions of times.
+  StringIndex StringOf(uint64_t index) {
+    if (index >= strings_.size()) return 0;
+    StringIndex& known = strings_[index];
+    if (known == kNoString) known = builder_.String(TextOf(index));
+    return known;
   }
 
   absl::Status ChooseValue() {
@@ -204,14 +215,14 @@ class PprofReader {
     const absl::string_view name = TextOf(key);
     const auto id = [&](uint32_t& out) {
       // Some programs write numbers as texts.
-      if (text != 0 && absl::SimpleAtoi(TextOf(text), &out)) return;
+      if (text != 0 && TextOf(text).size() <= kMaxNumberBytes && absl::SimpleAtoi(TextOf(text), &out)) return;
       out = number <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(number) : 0;
     };
     if (name == pprof::kPidLabel) id(thread.pid);
     if (name == pprof::kTidLabel) id(thread.tid);
-    if (name == pprof::kCommLabel) thread.comm = builder_.String(TextOf(text));
-    if (name == pprof::kThreadLabel) thread.name = builder_.String(TextOf(text));
-    if (name == pprof::kContainerLabel) thread.container_id = builder_.String(TextOf(text));
+    if (name == pprof::kCommLabel) thread.comm = StringOf(text);
+    if (name == pprof::kThreadLabel) thread.name = StringOf(text);
+    if (name == pprof::kContainerLabel) thread.container_id = StringOf(text);
     if (name == pprof::kTraceLabel) link.SetTrace(TextOf(text));
     if (name == pprof::kSpanLabel) link.SetSpan(TextOf(text));
     if (name == pprof::kStateLabel) sample.state = SampleStateOf(TextOf(text)).value_or(SampleState::kNone);
@@ -225,8 +236,8 @@ class PprofReader {
       if (mapping == file_.mappings.end()) {
         return NotPprof(absl::StrCat("mapping ", location.mapping, " is in none of its tables"));
       }
-      SetImage(TextOf(mapping->second.filename), frame);
-      frame.build_id = builder_.String(TextOf(mapping->second.build_id));
+      frame = InImage(mapping->second.filename);
+      frame.build_id = StringOf(mapping->second.build_id);
     }
     // Each sample walks over them.
     if (location.lines_end - location.lines_begin > kMaxPprofLines)
@@ -243,10 +254,10 @@ class PprofReader {
         return NotPprof(absl::StrCat("function ", line.function, " is in none of its tables"));
       }
       const PprofFunction& entry = function->second;
-      frame.name = builder_.String(TextOf(entry.name != 0 ? entry.name : entry.system_name));
-      frame.system_name =
-          TextOf(entry.system_name) == TextOf(entry.name) ? 0 : builder_.String(TextOf(entry.system_name));
-      frame.source_file = builder_.String(TextOf(entry.filename));
+      frame.name = StringOf(entry.name != 0 ? entry.name : entry.system_name);
+      const StringIndex system_name = StringOf(entry.system_name);
+      frame.system_name = system_name == StringOf(entry.name) ? 0 : system_name;
+      frame.source_file = StringOf(entry.filename);
       frame.line = line.line;
       frame.column = line.column;
       frames_.push_back(builder_.Frame(frame));
@@ -254,6 +265,13 @@ class PprofReader {
     }
     location.frames_end = static_cast<uint32_t>(frames_.size());
     return absl::OkStatus();
+  }
+
+  // A frame of which no more is known than the file that it is in, whose name is the text `name`.
+  const ModelFrame& InImage(uint64_t name) {
+    const auto [found, added] = in_image_.try_emplace(name);
+    if (added) SetImage(TextOf(name), found->second);
+    return found->second;
   }
 
   // The inverse of MappingName in output/pprof.cc.
@@ -273,8 +291,12 @@ class PprofReader {
     if (slash != absl::string_view::npos) frame.module_path = builder_.String(name);
   }
 
+  static constexpr StringIndex kNoString = std::numeric_limits<StringIndex>::max();
+
   const absl::string_view bytes_;
   PprofFile file_;
+  std::vector<StringIndex> strings_;                    // of file_.texts, as far as they were asked for
+  absl::flat_hash_map<uint64_t, ModelFrame> in_image_;  // by the same indexes
   ProfileModelBuilder builder_{kReadLimits};
   size_t value_ = 0;      // which of a sample's values
   uint64_t scale_ = 1;    // from the file's unit

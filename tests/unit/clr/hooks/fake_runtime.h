@@ -25,6 +25,10 @@ class Assembly {
     for (const uint8_t byte : bytes) bytes_.push_back(static_cast<char>(byte));
     return *this;
   }
+  Assembly& Text(const std::string& bytes) {
+    bytes_ += bytes;
+    return *this;
+  }
   Assembly& Word(uint32_t instruction) {
     bytes_ += RawBytes(instruction);
     return *this;

@@ -203,6 +203,18 @@ class ForeignPprof {
                            sample.add_packed_int64(pprof::Sample::kValue, values.begin(), values.end());
                          }));
   }
+  // A sample of no frames with one label many times.
+  void Labels(size_t count, absl::string_view key, const std::string& text) {
+    const std::string label = Message<pprof::Label>([&](auto& one) {
+      one.add_int64(pprof::Label::kKey, Text(std::string(key)));
+      one.add_int64(pprof::Label::kStr, Text(text));
+    });
+    builder_.add_message(pprof::Profile::kSample, Message<pprof::Sample>([&](auto& sample) {
+                           for (size_t i = 0; i < count; ++i) sample.add_message(pprof::Sample::kLabel, label);
+                           const int64_t value = 1;
+                           sample.add_packed_int64(pprof::Sample::kValue, &value, &value + 1);
+                         }));
+  }
   void Comments(size_t count) {
     const std::vector<int64_t> comments(count, 1);
     builder_.add_packed_int64(pprof::Profile::kComment, comments.begin(), comments.end());
@@ -302,6 +314,26 @@ TEST(ReadPprofTest, SmallSamplesOfManyFramesEndAtABudget) {
   file.Location(1, std::vector<std::string>(256, "again"));
   for (int i = 0; i < 1000; ++i) file.Sample(std::vector<uint64_t>(15, 1), {1});
   EXPECT_THAT(ErrorOf(file.Bytes()), HasSubstr("more inlined functions"));
+}
+
+// A second would become many minutes, and the test's own limit ends it.
+TEST(ReadPprofTest, TextsOfMegabytesMayBeReferredToOften) {
+  const std::string name((1 << 20) - 1, 'a'), number = std::string(1 << 20, '0') + "7";
+  ForeignPprof file;
+  file.ValueType(pprof::Profile::kSampleType, "samples", "count");
+  for (const absl::string_view key : {pprof::kCommLabel, pprof::kThreadLabel, pprof::kContainerLabel}) {
+    file.Labels(1'000'000, key, name);
+  }
+  file.Labels(1'000'000, pprof::kTidLabel, number);
+  file.Mapping(1, "/" + name);
+  for (uint64_t id = 1; id <= 100'000; ++id) {
+    file.Location(id, {}, 1);
+    file.Sample({id}, {1});
+  }
+  const ProfileModel model = Read(file.Bytes());
+  EXPECT_EQ(model.total_weight, 100'004u);
+  EXPECT_EQ(model.text(model.threads[0].comm), name);
+  EXPECT_EQ(model.text(model.frames[0].module), name);
 }
 
 TEST(ReadPprofTest, ManyTypesOfValuesAreAnErrorAndCommentsAreNot) {
