@@ -11,8 +11,9 @@
 #include "hook_stack.bpf.h"
 #include "sampling_pace.bpf.h"
 
-/* The thinning leaves a part of these stacks. */
-#define STACKS_A_CPU ((struct pace_limit){.window_ns = 10000000, .sent = 4, .thinning = allocation_thinning})
+/* The thinning leaves a part of these stacks. Most hits are of 100 KB. */
+#define STACKS_A_CPU                                                                                                   \
+	((struct pace_limit){.window_ns = 10000000, .largest = 1 << 20, .sent = 4, .thinning = allocation_thinning})
 
 extern const volatile __u32 allocation_thinning;
 
