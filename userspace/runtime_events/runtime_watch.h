@@ -69,6 +69,8 @@ class RuntimeWatch {
   void Tick(MonotonicTime now);
   // HookPlanter::NoteThread.
   void NoteThread(ProcessKey key, uint32_t tid, bool ends);
+  // In its turn: all that the thread reported has been handled.
+  void EndThread(ProcessKey key, uint32_t tid) { allocations_.EndThread(key, tid); }
   absl::Status CheckSuspensions(ProcessKey key) const { return planter_.CheckSuspensions(key); }
   absl::Status CheckCompilations(ProcessKey key) const { return planter_.CheckCompilations(key); }
   absl::Status CheckAllocations(ProcessKey key) const { return planter_.CheckAllocations(key); }
