@@ -98,6 +98,7 @@ class AllocationWatch {
   };
   // nullopt: no stack was given for what was allocated. It stays for the next call, unless the process `ends`.
   std::optional<Stretch> TakeStretch(ProcessKey key, bool ends = false);
+  bool Knows(ProcessKey key) const { return states_.contains(key); }
   // Those that events have come from.
   std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }

@@ -910,6 +910,29 @@ absl::Status AllocationsOfOneLeaveOthersTheirStacks(ScenarioSetting& setting) {
   return Expect(chosen > 20 && share > 0.4 && share < 1.6, chosen, " were chosen, and stand for ", share, " of all");
 }
 
+absl::Status AllocationsThatNoRecordToldAreRead(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.allocation_hooks = true;
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  const absl::StatusOr<UniqueFd> probe =
+      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
+  if (!probe.ok()) return probe.status();
+  (*sampler)->ReadAllocationSum(getpid());
+  RETURN_IF_ERROR(Expect(DrainAllocations(**sampler, 0).records == 0, "a sum of nothing"));
+  constexpr uint64_t kCalls = 5000, kBytes = 110'000, kLargeHeap = 3;
+  for (uint64_t i = 0; i < kCalls; ++i) HookedCall(kBytes, kLargeHeap, 0);
+  const uint64_t told = DrainAllocations(**sampler, 0).sum;
+  (*sampler)->ReadAllocationSum(getpid());
+  const uint64_t read = DrainAllocations(**sampler, 0).sum;
+  setting.notes += absl::StrCat(" ", told, " bytes were told, ", read, " read");
+  return Expect(std::max(told, read) == kCalls * kBytes, told, " bytes were told, ", read, " read");
+}
+
 // The knowledge that a runtime of .NET 9 or newer has of an exception, at the distances from the frame iterator that
 // wire.h has.
 class MadeUpException {
@@ -1224,6 +1247,7 @@ const std::vector<Scenario>& LiveScenarios() {
       {"ThreadsAreToldWithTheirCreator", ThreadsAreToldWithTheirCreator},
       {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},
+      {"AllocationsThatNoRecordToldAreRead", AllocationsThatNoRecordToldAreRead},
       {"AllocationsOfOneLeaveOthersTheirStacks", AllocationsOfOneLeaveOthersTheirStacks},
       {"ExceptionsHaveTheirThrower", ExceptionsHaveTheirThrower},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
