@@ -11,8 +11,9 @@
 #include "hook_stack.bpf.h"
 #include "sampling_pace.bpf.h"
 
-/* The thinning leaves a part of these stacks. */
-#define STACKS_A_CPU ((struct pace_limit){.window_ns = 10000000, .sent = 4, .thinning = allocation_thinning})
+/* The thinning leaves a part of these stacks. Most hits are of 100 KB. */
+#define STACKS_A_CPU                                                                                                   \
+	((struct pace_limit){.window_ns = 10000000, .largest = 1 << 20, .sent = 4, .thinning = allocation_thinning})
 
 extern const volatile __u32 allocation_thinning;
 
@@ -42,7 +43,7 @@ static __always_inline __u32 choose(__u64 bytes, __u64 now)
 }
 
 /* The MethodTable of the object of the thread's record before; 0: it cannot be told any more. */
-static __always_inline __u64 take_type_before(__u32 thread, struct allocation_sum *sum, __u64 *time)
+static __always_inline __u64 take_type_before(__u32 thread, struct wire_allocation_sum *sum, __u64 *time)
 {
 	struct allocation_pending *pending = bpf_map_lookup_elem(&allocations_pending, &thread);
 	__u64 type = 0;
@@ -63,11 +64,11 @@ static __always_inline void await_type(__u32 thread, __u64 object, __u64 now)
 	bpf_map_update_elem(&allocations_pending, &thread, &pending, BPF_ANY);
 }
 
-static __always_inline struct allocation_sum *sum_of(__u32 process, struct hook_caller *caller)
+static __always_inline struct wire_allocation_sum *sum_of(struct hook_caller *caller)
 {
-	struct allocation_sum *sum = bpf_map_lookup_elem(&allocation_sums, &process);
+	struct wire_allocation_sum *sum = bpf_map_lookup_elem(&allocation_sums, &caller->tgid);
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct allocation_sum fresh = {.process_start_ns = caller->process_start_ns};
+	struct wire_allocation_sum fresh = {.process_start_ns = caller->process_start_ns};
 
 	/* An exec brings other memory, and what the program before has allocated is not this one's. */
 	fresh.memory = (__u64)BPF_CORE_READ(task, mm);
@@ -75,21 +76,21 @@ static __always_inline struct allocation_sum *sum_of(__u32 process, struct hook_
 		return sum;
 	/* Whether threads were stopped before is not known: objects from before have no type. */
 	fresh.suspended_ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(&allocation_sums, &process, &fresh, BPF_ANY);
-	return bpf_map_lookup_elem(&allocation_sums, &process);
+	bpf_map_update_elem(&allocation_sums, &caller->tgid, &fresh, BPF_ANY);
+	return bpf_map_lookup_elem(&allocation_sums, &caller->tgid);
 }
 
 /* Adds the hit to its process's sum. 0: the sum has no place for it. */
-static __always_inline struct allocation_sum *sum_up(struct wire_counters *counts, struct hook_caller *caller,
-						     const struct allocation *allocation)
+static __always_inline struct wire_allocation_sum *sum_up(struct wire_counters *counts, struct hook_caller *caller,
+							  const struct allocation *allocation, __u64 now)
 {
-	struct allocation_sum *sum;
+	struct wire_allocation_sum *sum;
 
 	if (allocation->bytes > MOST_BYTES) {
 		counts->hook_rate_limited++;
 		return NULL;
 	}
-	sum = sum_of(bpf_get_current_pid_tgid() >> 32, caller);
+	sum = sum_of(caller);
 	if (!sum) { /* somebody else needed the room */
 		was_not_sent(counts, caller);
 		return NULL;
@@ -97,6 +98,7 @@ static __always_inline struct allocation_sum *sum_up(struct wire_counters *count
 	/* To be read behind the addition: before Linux 5.12 an addition does not say what was there. */
 	__sync_fetch_and_add(&sum->bytes, allocation->bytes);
 	__sync_fetch_and_add(&sum->hits, 1);
+	sum->hit_ns = now;
 	barrier();
 	return sum;
 }
@@ -125,14 +127,14 @@ static __always_inline int allocated(struct user_registers *regs, struct allocat
 	__u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
 	struct hook_caller caller = {};
 	struct wire_allocation *record;
-	struct allocation_sum *sum;
+	struct wire_allocation_sum *sum;
 	__u64 sum_bytes, sum_hits, type_before, time_before = 0, wake = wake_by_fill(sizeof(*record));
 	bool with_stack;
 	__u32 weight;
 
 	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
-	sum = sum_up(counts, &caller, allocation);
+	sum = sum_up(counts, &caller, allocation, now);
 	if (!sum)
 		return 0;
 	sum_bytes = sum->bytes;
@@ -181,13 +183,13 @@ int hook_suspend_noted(struct user_registers *regs)
 {
 	struct wire_counters *counts = this_cpu_counters();
 	struct hook_caller caller = {};
-	struct allocation_sum *sum;
+	struct wire_allocation_sum *sum;
 	__u64 now = bpf_ktime_get_ns();
 
 	if (!counts || !hook_is_followed(counts, &caller, WIRE_PART_ALLOCATIONS))
 		return 0;
 	counts->hook_summed++;
-	sum = sum_of(bpf_get_current_pid_tgid() >> 32, &caller);
+	sum = sum_of(&caller);
 	if (!sum)
 		return 0;
 	sum->suspended_ns = now;

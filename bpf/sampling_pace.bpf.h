@@ -12,9 +12,13 @@
 /* The weight of an event that stands for itself alone: WIRE_ALLOCATION_ONE, WIRE_WAIT_ONE. */
 #define PACE_ONE 256
 
-/* Constants: some `sent` / `thinning` events of one CPU in `window_ns`. */
+/*
+ * Constants: some `sent` / `thinning` events of one CPU in `window_ns`. Larger events are as likely to be sent as one
+ * of size `largest`: all processes share a CPU's pace, and one alone must not hide the others.
+ */
 struct pace_limit {
 	__u64 window_ns;
+	__u64 largest;
 	__u32 sent;
 	__u32 thinning;
 };
@@ -27,6 +31,8 @@ static __always_inline __u32 choose_by_size(struct sampling_pace *pace, __u64 si
 {
 	__u64 passed, weight, measured, size_of_one;
 
+	if (size > limit.largest)
+		size = limit.largest;
 	/* An event may be told later than it was. */
 	passed = now > pace->window_began_ns ? now - pace->window_began_ns : 0;
 	if (passed >= limit.window_ns) {
@@ -43,9 +49,9 @@ static __always_inline __u32 choose_by_size(struct sampling_pace *pace, __u64 si
 	if (!size || size_of_one <= size)
 		return PACE_ONE;
 	weight = size_of_one * PACE_ONE / size;
-	if ((__u64)bpf_get_prandom_u32() * weight >> 32 >= PACE_ONE)
-		return 0;
-	return weight > 0xffffffff ? 0xffffffff : weight;
+	if (weight > 0xffffffff)
+		weight = 0xffffffff;
+	return (__u64)bpf_get_prandom_u32() * weight >> 32 >= PACE_ONE ? 0 : weight;
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "kernel_types.bpf.h"
 #include "clrsampler/wire.h"
+#include "clrsampler/wire_allocation_sum.h"
 #include "clrsampler/wire_runtime_async.h"
 #include <bpf/bpf_helpers.h>
 
@@ -139,21 +140,12 @@ struct hook_others_map {
 };
 extern struct hook_others_map hook_others SEC(".maps");
 
-/* The bytes that a process has allocated since it was first seen. */
-struct allocation_sum {
-	__u64 process_start_ns;
-	__u64 bytes;
-	__u64 hits;	    /* of all probes */
-	__u64 suspended_ns; /* when its runtime last began to stop its threads */
-	__u64 memory;	    /* the mm of its program */
-	__u64 told_ns;	    /* when user space last heard of it */
-};
-
+/* By thread group id as user space sees it. */
 struct allocation_sum_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, struct allocation_sum);
+	__type(value, struct wire_allocation_sum);
 };
 extern struct allocation_sum_map allocation_sums SEC(".maps");
 

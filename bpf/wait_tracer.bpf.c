@@ -22,9 +22,8 @@
 #include <bpf/bpf_tracing.h>
 
 /* Parts of waits that are told. The window is long enough for threads that are all woken at once. */
-#define WAITS_A_CPU ((struct pace_limit){.window_ns = 100000000, .sent = 50, .thinning = wait_thinning})
-/* A wait is as likely to be told as one of this length at least, so that long ones of some leave room for others. */
-#define LONGEST_SIZE_NS 10000000
+#define WAITS_A_CPU                                                                                                    \
+	((struct pace_limit){.window_ns = 100000000, .largest = 10000000, .sent = 50, .thinning = wait_thinning})
 
 const volatile __u8 use_task_storage = 0;
 const volatile __u32 only_tgid = 0;
@@ -98,7 +97,7 @@ static __always_inline __u32 choose(struct thread_times *times, __u64 part_ns, _
 	pace = bpf_map_lookup_elem(&wait_paces, &zero);
 	if (!pace) /* can't be: the map has the one entry */
 		return 0;
-	weight = choose_by_size(pace, part_ns > LONGEST_SIZE_NS ? LONGEST_SIZE_NS : part_ns, WAITS_A_CPU, now);
+	weight = choose_by_size(pace, part_ns, WAITS_A_CPU, now);
 	if (weight)
 		counts->wait_kept++;
 	else

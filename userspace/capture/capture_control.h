@@ -72,6 +72,9 @@ class CaptureControl {
   // Hits of a followed process that were not sent so far: what the next one says as wire_runtime_event::missed.
   virtual uint32_t HookHitsMissed(pid_t tgid) const = 0;
 
+  // The bytes that the process has allocated since it last told of them come with the next Drain.
+  virtual void ReadAllocationSum(pid_t tgid) = 0;
+
   // The states of threads as of a moment just past come with the next Drain, if waits are told.
   virtual void ReadOpenWaits(const OpenWaitQuery& query) = 0;
 

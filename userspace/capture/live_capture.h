@@ -50,6 +50,7 @@ class LiveCapture : public Capture {
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return sampler_->HookHitsOfOthers(); }
   uint32_t HookHitsMissed(pid_t tgid) const override { return sampler_->HookHitsMissed(tgid); }
+  void ReadAllocationSum(pid_t tgid) override { sampler_->ReadAllocationSum(tgid); }
   void ReadOpenWaits(const OpenWaitQuery& query) override { sampler_->ReadOpenWaits(query); }
   uint64_t map_bytes() const override { return sampler_->bpf_map_bytes(); }
   std::vector<int> wake_fds() const override {

@@ -47,6 +47,9 @@ class RecordedCapture : public Capture {
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path) override;
   std::vector<HitsOfOthers> HookHitsOfOthers() const override;
   uint32_t HookHitsMissed(pid_t tgid) const override;
+  void ReadAllocationSum(pid_t tgid) override {
+    if (live_ != nullptr) live_->ReadAllocationSum(tgid);
+  }
   void ReadOpenWaits(const OpenWaitQuery& query) override {
     if (live_ != nullptr) live_->ReadOpenWaits(query);
   }

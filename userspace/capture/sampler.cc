@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "capture/allocation_sums.h"
 #include "capture/cpu_list.h"
 #include "capture/drop_counters.h"
 #include "capture/kernel_types.h"
@@ -320,6 +321,11 @@ uint32_t Sampler::HookHitsMissed(pid_t tgid) const {
   return found == 0 ? limit.missed : 0;
 }
 
+void Sampler::ReadAllocationSum(pid_t tgid) {
+  const int sums = bpf_map__fd(skeleton_->maps.allocation_sums);
+  if (const auto record = ReadSum(sums, static_cast<uint32_t>(tgid))) sums_told_.push_back(*record);
+}
+
 absl::Status Sampler::Load(const FeatureReport& features, bool task_storage) {
   waits_.reset();
   thread_creations_.reset();
@@ -464,6 +470,7 @@ void Sampler::Drain(RecordFunction on_record) {
   MergeByTime(hook_ring_, ring_, samples_press, on_record);
   hook_ring_.End();
   ring_.End();
+  for (const wire_allocation& sum : std::exchange(sums_told_, {})) on_record(std::as_bytes(std::span(&sum, 1)));
   for (const std::vector<uint64_t>& record : waits_->TakeOpenWaits()) on_record(std::as_bytes(std::span(record)));
 }
 

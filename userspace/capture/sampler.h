@@ -120,6 +120,7 @@ class Sampler {
   absl::StatusOr<UniqueFd> AttachHook(const HookPlace& place, const std::string& path);
 
   // CaptureControl's; one system call each.
+  void ReadAllocationSum(pid_t tgid);
   std::vector<HitsOfOthers> HookHitsOfOthers() const;
   uint32_t HookHitsMissed(pid_t tgid) const;
 
@@ -172,6 +173,7 @@ class Sampler {
   uint64_t hook_ring_bytes_ = 0;
   RingReader ring_;
   RingReader hook_ring_;
+  std::vector<wire_allocation> sums_told_;  // that come with the next Drain
   std::optional<TransientCodeMap> transient_code_;
   std::unique_ptr<CpuEvents> events_;
   std::optional<WaitTracer> waits_;

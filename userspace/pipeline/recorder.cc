@@ -394,6 +394,9 @@ void RecorderImpl::HandleWait(const wire_wait& wait) {
 
 void RecorderImpl::HandleEvent(const SideBandEvent& event) {
   if (parts_.options.on_task_event) parts_.options.on_task_event(event);
+  if (parts_.hooks && event.kind == SideBandKind::kExit) {
+    if (const Process* const process = parts_.table.Find(event.pid)) parts_.hooks->EndThread(process->key, event.tid);
+  }
   if (const std::optional<ProcessKey> replaced = ApplyToTable(event, parts_.clock, parts_.table)) {
     parts_.table.ends().Announce(*replaced);
   }

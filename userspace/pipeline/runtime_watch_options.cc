@@ -78,6 +78,7 @@ RuntimeWatchOptions RuntimeWatchOptionsFor(RunParts& parts, Session& session) {
     session.sink().ScaleExceptions(key, factor);
   };
   options.hits_missed = [&parts](uint32_t tgid) { return parts.capture->HookHitsMissed(static_cast<pid_t>(tgid)); };
+  options.read_allocation_sum = [&parts](uint32_t tgid) { parts.capture->ReadAllocationSum(static_cast<pid_t>(tgid)); };
   return options;
 }
 

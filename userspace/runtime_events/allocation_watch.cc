@@ -57,15 +57,16 @@ void AllocationWatch::Handle(ProcessKey key, const AllocationEvent& allocation) 
   const auto before = state.waiting.find(event.tid);
   if (before != state.waiting.end()) {
     if (before->second.time.ns == event.time_before) before->second.type = allocation.type_before;
-    Give(key, state, event.tid, before->second);
-    state.waiting.erase(before);
+    GiveThread(key, state, before);
   }
   if (event.weight == 0) return;
   ++counters_.records;
+  if (waiting_ == kMostWaiting) MakeRoom();
   Waiting waiting;
   waiting.time = {event.header.time_ns};
   waiting.bytes = static_cast<uint64_t>(static_cast<double>(event.bytes) * event.weight / WIRE_ALLOCATION_ONE);
   state.waiting[event.tid] = std::move(waiting);
+  ++waiting_;
 }
 
 void AllocationWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames) {
@@ -76,6 +77,20 @@ void AllocationWatch::HandleStack(ProcessKey key, const wire_cpu_sample& sample,
   size_t end = frames.size();
   while (end > 0 && !IsManaged(frames_.at(frames[end - 1]))) --end;
   waiting->frames.assign(frames.begin(), end == 0 ? frames.end() : frames.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+void AllocationWatch::EndThread(ProcessKey key, uint32_t tid) {
+  main_loop_.Check();
+  const auto found = states_.find(key);
+  if (found == states_.end()) return;
+  const auto thread = found->second.waiting.find(tid);
+  if (thread != found->second.waiting.end()) GiveThread(key, found->second, thread);
+}
+
+void AllocationWatch::GiveThread(ProcessKey key, ProcessState& state, std::map<uint32_t, Waiting>::iterator thread) {
+  Give(key, state, thread->first, thread->second);
+  state.waiting.erase(thread);
+  --waiting_;
 }
 
 void AllocationWatch::Give(ProcessKey key, ProcessState& state, uint32_t tid, Waiting& waiting) {
@@ -97,8 +112,22 @@ void AllocationWatch::GiveWaiting(ProcessKey key) {
   main_loop_.Check();
   const auto found = states_.find(key);
   if (found == states_.end()) return;
-  for (auto& [tid, waiting] : found->second.waiting) Give(key, found->second, tid, waiting);
-  found->second.waiting.clear();
+  while (!found->second.waiting.empty()) GiveThread(key, found->second, found->second.waiting.begin());
+}
+
+void AllocationWatch::MakeRoom() {
+  // The newest of equals, so that a replay takes the same one.
+  const auto most = std::ranges::max_element(
+      states_, {}, [](const auto& state) { return std::pair(state.second.waiting.size(), state.first.incarnation); });
+  if (most != states_.end()) GiveWaiting(most->first);
+}
+
+void AllocationWatch::End(ProcessKey key) {
+  main_loop_.Check();
+  const auto found = states_.find(key);
+  if (found == states_.end()) return;
+  waiting_ -= found->second.waiting.size();
+  states_.erase(found);
 }
 
 void AllocationWatch::GiveWithoutStack(ProcessKey key, MonotonicTime time, uint64_t bytes) {

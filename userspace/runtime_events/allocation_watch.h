@@ -76,12 +76,18 @@ class AllocationWatch {
   void Handle(ProcessKey key, const AllocationEvent& allocation);
   void HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames);
 
+  // In its turn: the thread has ended. Nothing will tell the type of its last object.
+  void EndThread(ProcessKey key, uint32_t tid);
   // Gives away what still waits for its type.
   void GiveWaiting(ProcessKey key);
   // Gives bytes that no stack stands for.
   void GiveWithoutStack(ProcessKey key, MonotonicTime time, uint64_t bytes);
   // Its program is over, and all that waited is given away.
-  void End(ProcessKey key) { states_.erase(key); }
+  void End(ProcessKey key);
+
+  // So many records wait at most, of all processes. The kernel remembers the last objects of as many threads
+  // (allocations_pending of bpf/shared_maps.bpf.h).
+  static constexpr size_t kMostWaiting = 8192;
 
   // The sums of a process since the last call.
   struct Stretch {
@@ -92,6 +98,7 @@ class AllocationWatch {
   };
   // nullopt: no stack was given for what was allocated. It stays for the next call, unless the process `ends`.
   std::optional<Stretch> TakeStretch(ProcessKey key, bool ends = false);
+  bool Knows(ProcessKey key) const { return states_.contains(key); }
   // Those that events have come from.
   std::vector<ProcessKey> processes() const;
   const AllocationWatchCounters& counters() const { return counters_; }
@@ -115,12 +122,16 @@ class AllocationWatch {
     std::map<uint32_t, Waiting> waiting;  // by thread
   };
 
+  void GiveThread(ProcessKey key, ProcessState& state, std::map<uint32_t, Waiting>::iterator thread);
   void Give(ProcessKey key, ProcessState& state, uint32_t tid, Waiting& waiting);
+  // All that wait of the process that most wait of.
+  void MakeRoom();
   FrameId MarkFrame(const char* text);
 
   Callbacks callbacks_;
   FrameTable& frames_;
   absl::flat_hash_map<ProcessKey, ProcessState> states_;
+  size_t waiting_ = 0;  // records, of all processes
   AllocationWatchCounters counters_;
   [[no_unique_address]] ThreadChecker main_loop_;
 };

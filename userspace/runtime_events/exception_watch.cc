@@ -49,6 +49,13 @@ void ExceptionWatch::Handle(ProcessKey key, const ExceptionEvent& exception) {
   state.waiting.emplace(event.tid, waiting);
 }
 
+void ExceptionWatch::NoteNotSent(ProcessKey key, uint64_t count) {
+  main_loop_.Check();
+  counters_.not_sent += count;
+  const auto found = states_.find(key);
+  if (found != states_.end()) found->second.not_sent += count;
+}
+
 // Native code of the runtime, and managed code of it that looks for handlers. Both are below the method that threw.
 bool ExceptionWatch::IsOfRuntime(FrameId frame) const {
   const Frame& known = frames_.at(frame);

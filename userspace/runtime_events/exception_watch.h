@@ -68,6 +68,10 @@ class ExceptionWatch {
   void Handle(ProcessKey key, const ExceptionEvent& exception);
   void HandleStack(ProcessKey key, const wire_cpu_sample& sample, std::span<const FrameId> frames);
 
+  // Behind the last event of a process: so many more were only counted.
+  void NoteNotSent(ProcessKey key, uint64_t count);
+
+  // Whether an exception of it was handled.
   bool Knows(ProcessKey key) const { return states_.contains(key); }
   // Gives away what still waits for its stack.
   void GiveWaiting(ProcessKey key);

@@ -72,9 +72,9 @@ RuntimeWatch::RuntimeWatch(RuntimeWatchOptions options, RuntimeDiscovery& runtim
       allocations_(options_.allocations, frames),
       exceptions_(options_.exceptions, frames) {}
 
-uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, uint32_t missed) {
+uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, HookPart part, uint32_t missed) {
   Missed& known = missed_.Of(process);
-  const uint32_t left_out = std::exchange(known.left_out, 0);
+  const uint32_t left_out = std::exchange(known.left_out[IndexOf(part)], 0);
   const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
   const uint32_t before = known.arrived;
   const bool met_before = std::exchange(known.met, true);
@@ -114,6 +114,20 @@ void RuntimeWatch::NoteThread(ProcessKey key, uint32_t tid, bool ends) {
   if (options_.hooks.allocations) planter_.NoteThread(key, tid, ends);
 }
 
+void RuntimeWatch::EndThread(ProcessKey key, uint32_t tid) {
+  main_loop_.Check();
+  allocations_.EndThread(key, tid);
+  if (tid == key.tgid) AskForTheRest(key);
+}
+
+void RuntimeWatch::AskForTheRest(ProcessKey key) {
+  if (options_.read_allocation_sum != nullptr && allocations_.Knows(key)) options_.read_allocation_sum(key.tgid);
+  if (options_.hits_missed == nullptr || !exceptions_.Knows(key)) return;
+  if (Missed* const known = missed_.Find(key)) {
+    known->at_end = options_.hits_missed(key.tgid) & ~WIRE_MISSED_RATE_LIMITED;
+  }
+}
+
 void RuntimeWatch::Tick(MonotonicTime now) {
   main_loop_.Check();
   ticked_ = now;
@@ -124,7 +138,7 @@ void RuntimeWatch::Tick(MonotonicTime now) {
 
 void RuntimeWatch::NoteLeftOut(const Process& process, HookPart part, MonotonicTime time) {
   main_loop_.Check();
-  ++missed_.Of(process).left_out;
+  ++missed_.Of(process).left_out[IndexOf(part)];
   CutFrom(process.key, part, time);
 }
 
@@ -197,8 +211,9 @@ void RuntimeWatch::CutAt(ProcessKey key, MonotonicTime time) {
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_runtime_event& event) {
   main_loop_.Check();
-  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
-  if (!Admit(process, PartOf(event.hook), {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
+  const HookPart part = PartOf(event.hook);
+  const uint32_t missed = NoteMissedAtArrival(process, part, event.missed);
+  if (!Admit(process, part, {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
   if (event.hook == WIRE_HOOK_COMPILE) {
     jit_.Began(event, activities_.Of(process));
   } else {
@@ -213,7 +228,7 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_compiled& event) {
   main_loop_.Check();
-  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  const uint32_t missed = NoteMissedAtArrival(process, HookPart::kCompilations, event.missed);
   const uint64_t more_ns = options_.jit_stacks ? kStackNs : 0;
   if (!Admit(process, HookPart::kCompilations, {event.header.time_ns}, 1 + missed, more_ns)) return std::nullopt;
   planter_.NoteCompiled(process.key, {event.header.time_ns}, 1 + missed / 2);
@@ -232,7 +247,7 @@ std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const w
 
 std::optional<RuntimeItem> RuntimeWatch::Arrived(const Process& process, const wire_exception& event) {
   main_loop_.Check();
-  const uint32_t missed = NoteMissedAtArrival(process, event.missed);
+  const uint32_t missed = NoteMissedAtArrival(process, HookPart::kExceptions, event.missed);
   if (!Admit(process, HookPart::kExceptions, {event.header.time_ns}, 1 + missed, 0)) return std::nullopt;
   return exceptions_.Arrived(process, event, missed);
 }
@@ -355,6 +370,11 @@ std::vector<ProcessKey> RuntimeWatch::AllocatingProcesses() const {
 void RuntimeWatch::StopsSampling() {
   main_loop_.Check();
   planter_.NoteUnseen();
+  // Nobody reads what comes from now on, so that the kernel counts more and more that it can't send.
+  for (const ProcessKey key : InOrder(exceptions_.processes())) AskForTheRest(key);
+  for (const ProcessKey key : allocations_.processes()) {
+    if (!exceptions_.Knows(key)) AskForTheRest(key);
+  }
 }
 
 void RuntimeWatch::PublishAllocationFactors() {
@@ -383,8 +403,18 @@ void RuntimeWatch::PublishExceptionFactor(ProcessKey key) {
   options_.on_exception_factor(key, factor);
 }
 
+void RuntimeWatch::CountExceptionsBehindTheLast(ProcessKey key) {
+  Missed* const known = missed_.Find(key);
+  if (known == nullptr) return;
+  uint32_t more = std::exchange(known->left_out[IndexOf(HookPart::kExceptions)], 0);
+  if (known->met && known->at_end > known->arrived)
+    more += known->at_end - std::exchange(known->arrived, known->at_end);
+  if (more > 0) exceptions_.NoteNotSent(key, more);
+}
+
 void RuntimeWatch::End(ProcessKey key) {
   main_loop_.Check();
+  CountExceptionsBehindTheLast(key);
   if (exceptions_.Knows(key)) {
     exceptions_.GiveWaiting(key);
     PublishExceptionFactor(key);
@@ -402,6 +432,7 @@ void RuntimeWatch::Finish() {
   pauses_.Finish();
   jit_.Finish();
   for (const ProcessKey key : AllocatingProcesses()) EndAllocations(key);
+  for (const auto& [key, missed] : missed_) CountExceptionsBehindTheLast(key);
   for (const ProcessKey key : InOrder(exceptions_.processes())) {
     exceptions_.GiveWaiting(key);
     PublishExceptionFactor(key);

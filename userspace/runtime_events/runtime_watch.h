@@ -12,6 +12,7 @@
 #ifndef CLRSAMPLER_RUNTIME_EVENTS_RUNTIME_WATCH_H_
 #define CLRSAMPLER_RUNTIME_EVENTS_RUNTIME_WATCH_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -52,8 +53,11 @@ struct RuntimeWatchOptions {
   ExceptionWatch::Callbacks exceptions;
   // The same of exceptions.
   std::function<void(ProcessKey, double factor)> on_exception_factor;
-  // CaptureControl::HookHitsMissed; asked some times a second of a process whose pause lasts; may be empty.
+  // CaptureControl::HookHitsMissed; asked some times a second of a process whose pause lasts, and at the end of one
+  // that throws; may be empty.
   std::function<uint32_t(uint32_t tgid)> hits_missed;
+  // CaptureControl::ReadAllocationSum; called at the end of a process that allocates; may be empty.
+  std::function<void(uint32_t tgid)> read_allocation_sum;
 };
 
 using RuntimeItem = std::variant<wire_runtime_event, CompiledEvent, AllocationEvent, ExceptionEvent>;
@@ -69,6 +73,8 @@ class RuntimeWatch {
   void Tick(MonotonicTime now);
   // HookPlanter::NoteThread.
   void NoteThread(ProcessKey key, uint32_t tid, bool ends);
+  // In its turn: all that the thread reported has been handled.
+  void EndThread(ProcessKey key, uint32_t tid);
   absl::Status CheckSuspensions(ProcessKey key) const { return planter_.CheckSuspensions(key); }
   absl::Status CheckCompilations(ProcessKey key) const { return planter_.CheckCompilations(key); }
   absl::Status CheckAllocations(ProcessKey key) const { return planter_.CheckAllocations(key); }
@@ -146,14 +152,16 @@ class RuntimeWatch {
   struct Missed {
     uint32_t arrived = 0, handled = 0;  // that were not sent, as of the last event
     uint32_t asked = 0;                 // the same, as of the last question
-    uint32_t left_out = 0;              // that came and were left out, since the last event
-    bool met = false;                   // an event of it has come
+    uint32_t at_end = 0;                // the same, when the process or the recording ended
+    // That came and were left out, since the last event of the part.
+    std::array<uint32_t, kHookParts.size()> left_out{};
+    bool met = false;  // an event of it has come
   };
 
   // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time
   // that nobody knows.
   // How many more they are.
-  uint32_t NoteMissedAtArrival(const Process& process, uint32_t missed);
+  uint32_t NoteMissedAtArrival(const Process& process, HookPart part, uint32_t missed);
   void NoteMissedAtHandling(const Process& process, uint32_t missed);
   // HookPlanter::Admit.
   bool Admit(const Process& process, HookPart part, MonotonicTime time, uint64_t hits, uint64_t more_ns);
@@ -167,6 +175,9 @@ class RuntimeWatch {
   std::vector<ProcessKey> AllocatingProcesses() const;
   void PublishAllocationFactor(ProcessKey key, bool ends);
   void PublishExceptionFactor(ProcessKey key);
+  // Asks the kernel for what no event of the process will tell any more: hits that were not sent, bytes allocated.
+  void AskForTheRest(ProcessKey key);
+  void CountExceptionsBehindTheLast(ProcessKey key);
   void AddPlanterCounts(const HookPlanterCounters::Detachments& detachments,
                         std::map<std::string, uint64_t>& counts) const;
   FrameId RoleFrame(const char* text);

@@ -872,6 +872,67 @@ absl::Status AllocationsAreThinned(ScenarioSetting& setting) {
   return Expect(*usual >= 15 && *thinned < *usual / 3, *thinned, " of ", *usual, " are left");
 }
 
+// Claims of 1 TB come between the hits of a usual program, on its CPU. All processes share the CPU's pace.
+absl::Status AllocationsOfOneLeaveOthersTheirStacks(ScenarioSetting& setting) {
+  const OnOneCpu on_one_cpu;
+  constexpr int kCalls = 120;
+  constexpr uint64_t kClaim = uint64_t{1} << 40, kBytes = 110'000;
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.allocation_hooks = true;
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  const absl::StatusOr<UniqueFd> probe =
+      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
+  if (!probe.ok()) return probe.status();
+  for (int i = 0; i < kCalls; ++i) {
+    HookedCall(kClaim, 3, 0);
+    Sleep(0.011);  // the pace's window is over
+    HookedCall(kBytes, 0, 0);
+    Sleep(0.011);
+  }
+  int chosen = 0;
+  double told = 0;
+  (*sampler)->Drain([&](std::span<const std::byte> record) {
+    wire_allocation allocation;
+    if (record.size() < sizeof allocation) return;
+    std::memcpy(&allocation, record.data(), sizeof allocation);
+    if (allocation.header.kind != WIRE_ALLOCATION || allocation.weight == 0 || allocation.bytes != kBytes) return;
+    ++chosen;
+    told += static_cast<double>(allocation.bytes) * allocation.weight / WIRE_ALLOCATION_ONE;
+  });
+  const double share = told / (kBytes * kCalls);
+  setting.notes += absl::StrFormat(" %d of %d chosen, for %.2f of the bytes", chosen, kCalls, share);
+  // Some 50 are chosen, each by chance: the deviation is 11 %.
+  return Expect(chosen > 20 && share > 0.4 && share < 1.6, chosen, " were chosen, and stand for ", share, " of all");
+}
+
+absl::Status AllocationsThatNoRecordToldAreRead(ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.allocation_hooks = true;
+  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
+  if (!offset.ok()) return offset.status();
+  auto sampler = Sampler::Create(options, ProbeFeatures());
+  if (!sampler.ok()) return sampler.status();
+  RETURN_IF_ERROR((*sampler)->Track(getpid()));
+  const absl::StatusOr<UniqueFd> probe =
+      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
+  if (!probe.ok()) return probe.status();
+  (*sampler)->ReadAllocationSum(getpid());
+  RETURN_IF_ERROR(Expect(DrainAllocations(**sampler, 0).records == 0, "a sum of nothing"));
+  constexpr uint64_t kCalls = 5000, kBytes = 110'000, kLargeHeap = 3;
+  for (uint64_t i = 0; i < kCalls; ++i) HookedCall(kBytes, kLargeHeap, 0);
+  const uint64_t told = DrainAllocations(**sampler, 0).sum;
+  (*sampler)->ReadAllocationSum(getpid());
+  const uint64_t read = DrainAllocations(**sampler, 0).sum;
+  setting.notes += absl::StrCat(" ", told, " bytes were told, ", read, " read");
+  return Expect(std::max(told, read) == kCalls * kBytes, told, " bytes were told, ", read, " read");
+}
+
 // The knowledge that a runtime of .NET 9 or newer has of an exception, at the distances from the frame iterator that
 // wire.h has.
 class MadeUpException {
@@ -1186,6 +1247,8 @@ const std::vector<Scenario>& LiveScenarios() {
       {"ThreadsAreToldWithTheirCreator", ThreadsAreToldWithTheirCreator},
       {"WhoAwaitsIsCopied", WhoAwaitsIsCopied},
       {"AllocationsAreThinned", AllocationsAreThinned},
+      {"AllocationsThatNoRecordToldAreRead", AllocationsThatNoRecordToldAreRead},
+      {"AllocationsOfOneLeaveOthersTheirStacks", AllocationsOfOneLeaveOthersTheirStacks},
       {"ExceptionsHaveTheirThrower", ExceptionsHaveTheirThrower},
       {"HooksOfOneProcessAreLimited", HooksOfOneProcessAreLimited},
       {"HooksAreBoundToTheOnlyProcess", HooksAreBoundToTheOnlyProcess},

@@ -54,6 +54,7 @@ class FakeCapture : public Capture {
   }
   std::vector<HitsOfOthers> HookHitsOfOthers() const override { return {}; }
   uint32_t HookHitsMissed(pid_t) const override { return hits_missed; }
+  void ReadAllocationSum(pid_t) override {}
   void ReadOpenWaits(const OpenWaitQuery&) override {}
   uint64_t map_bytes() const override { return 0; }
   std::vector<int> wake_fds() const override { return {}; }

@@ -343,6 +343,142 @@ TEST_F(IntakeOfPausesTest, NothingIsUnderWayWhereTheKernelDidNotSendTheEnd) {
   EXPECT_FALSE(CollectsAt(3 * kSecondNs));
 }
 
+// Events of this process that are counted, as hooks would report them.
+class IntakeOfCountedEventsTest : public IntakeTest {
+ protected:
+  void Watch(RuntimeWatchOptions options, EventBudget budget) {
+    parts_.hooks.emplace(std::move(options), parts_.runtimes, parts_.images, parts_.notices, parts_.symbolizer,
+                         parts_.frames, parts_.clock);
+    parts_.intake.emplace(
+        Intake::Parts{*parts_.capture, parts_.targets, parts_.table, parts_.unwinder, *parts_.sources.memory,
+                      &*parts_.hooks, nullptr, parts_.threads, parts_.account, parts_.notices},
+        SamplesKept::kAll, budget);
+  }
+  Process& process() { return parts_.table.FindOrScan(static_cast<uint32_t>(getpid()), 0); }
+  void HandleAll() {
+    intake().Drain();
+    intake().PopUntil(MonotonicTime::Max(), [&](MonotonicTime, const HeldItem& item) {
+      parts_.hooks->Handle(process(), std::get<RuntimeItem>(item));
+      return true;
+    });
+  }
+};
+
+class IntakeOfExceptionsTest : public IntakeOfCountedEventsTest {
+ protected:
+  void WatchExceptions(EventBudget budget) {
+    RuntimeWatchOptions options;
+    options.hooks.exceptions = true;
+    options.exceptions.on_exception = [this](const ObservedException&) { ++given_; };
+    options.on_exception_factor = [this](ProcessKey, double factor) { factor_ = factor; };
+    options.hits_missed = [this](uint32_t tgid) { return capture_->HookHitsMissed(static_cast<pid_t>(tgid)); };
+    Watch(std::move(options), budget);
+  }
+  void Throw(uint64_t time_ns) {
+    wire_exception event{};
+    event.header = {sizeof event, WIRE_EXCEPTION, 0, time_ns};
+    event.tgid = event.tid = static_cast<uint32_t>(getpid());
+    capture_->records.emplace_back(reinterpret_cast<const char*>(&event), sizeof event);
+  }
+  uint64_t Count(const char* name) { return parts_.hooks->ExceptionCounts()[name]; }
+
+  int given_ = 0;
+  double factor_ = 0;
+};
+
+TEST_F(IntakeOfExceptionsTest, ThoseThatWereLeftOutBehindTheLastEventCountAtTheEndOfTheRecording) {
+  WatchExceptions(EventBudget(1, 4));
+  for (uint64_t time = 1; time <= 10; ++time) Throw(time);
+  HandleAll();
+  EXPECT_EQ(intake().runtime_events_limited(), 6u);
+  parts_.hooks->Finish();
+  EXPECT_EQ(given_, 4);
+  EXPECT_EQ(Count("not_sent"), 6u);
+  EXPECT_EQ(Count("estimated"), 10u);
+  EXPECT_DOUBLE_EQ(factor_, 2.5);
+}
+
+TEST_F(IntakeOfExceptionsTest, ThoseThatTheKernelDidNotSendCountUpToTheEndOfTheRecording) {
+  WatchExceptions(EventBudget());
+  for (uint64_t time = 1; time <= 4; ++time) Throw(time);
+  HandleAll();
+  capture_->hits_missed = 8;
+  parts_.hooks->StopsSampling();
+  capture_->hits_missed = 1000;  // nobody reads the ring any more
+  parts_.hooks->Finish();
+  EXPECT_EQ(Count("not_sent"), 8u);
+  EXPECT_EQ(Count("estimated"), 12u);
+}
+
+TEST_F(IntakeOfExceptionsTest, ThoseBehindTheLastEventCountAtTheEndOfTheProcess) {
+  WatchExceptions(EventBudget(1, 4));
+  for (uint64_t time = 1; time <= 6; ++time) Throw(time);
+  HandleAll();
+  const ProcessKey key = process().key;
+  capture_->hits_missed = 2;
+  parts_.hooks->EndThread(key, key.tgid);
+  parts_.hooks->End(key);
+  parts_.hooks->Finish();
+  EXPECT_EQ(Count("not_sent"), 4u) << "two were left out, and two were not sent";
+  EXPECT_EQ(Count("estimated"), 8u);
+}
+
+class IntakeOfAllocationsTest : public IntakeOfCountedEventsTest {
+ protected:
+  IntakeOfAllocationsTest() {
+    RuntimeWatchOptions options;
+    options.hooks.allocations = true;
+    options.allocations.on_allocation = [this](const ObservedAllocation& allocation) { bytes_ += allocation.bytes; };
+    options.on_allocation_factor = [this](ProcessKey, double factor) { factor_ = factor; };
+    options.read_allocation_sum = [this](uint32_t tgid) {
+      EXPECT_EQ(tgid, process().key.tgid);
+      Allocate(0, 900'000);  // 500 KB were only summed up since the last record
+    };
+    Watch(std::move(options), EventBudget());
+  }
+  void Allocate(uint64_t bytes, uint64_t total) {
+    wire_allocation event{};
+    event.header = {sizeof event, WIRE_ALLOCATION, 0, ++time_};
+    event.tgid = process().key.tgid;
+    event.tid = bytes == 0 ? 0 : event.tgid;
+    event.bytes = bytes;
+    event.weight = bytes == 0 ? 0 : WIRE_ALLOCATION_ONE;
+    event.total_bytes = total;
+    event.total_hits = total / 100'000;
+    capture_->records.emplace_back(reinterpret_cast<const char*>(&event), sizeof event);
+  }
+
+  uint64_t time_ = 0, bytes_ = 0;
+  double factor_ = 0;
+};
+
+TEST_F(IntakeOfAllocationsTest, BytesThatNoRecordToldCountAtTheEndOfTheRecording) {
+  parts_.hooks->StopsSampling();
+  HandleAll();
+  EXPECT_EQ(parts_.hooks->AllocationCounts()["bytes"], 0u) << "nothing is known of the process";
+  Allocate(400'000, 400'000);
+  HandleAll();
+  parts_.hooks->StopsSampling();
+  HandleAll();
+  parts_.hooks->Finish();
+  EXPECT_EQ(parts_.hooks->AllocationCounts()["bytes"], 900'000u);
+  EXPECT_DOUBLE_EQ(factor_ * static_cast<double>(bytes_), 900'000);
+}
+
+TEST_F(IntakeOfAllocationsTest, BytesThatNoRecordToldCountAtTheEndOfTheProcess) {
+  Allocate(400'000, 400'000);
+  HandleAll();
+  const ProcessKey key = process().key;
+  parts_.hooks->EndThread(key, key.tgid + 1);
+  HandleAll();
+  EXPECT_EQ(parts_.hooks->AllocationCounts()["bytes"], 400'000u) << "others go on";
+  parts_.hooks->EndThread(key, key.tgid);
+  HandleAll();
+  parts_.hooks->EndAllocations(key);
+  EXPECT_EQ(parts_.hooks->AllocationCounts()["bytes"], 900'000u);
+  EXPECT_DOUBLE_EQ(factor_ * static_cast<double>(bytes_), 900'000);
+}
+
 class IntakeKeepsNoneTest : public IntakeTest {
  protected:
   IntakeKeepsNoneTest() : IntakeTest(SamplesKept::kNone) {}

@@ -241,6 +241,41 @@ TEST_F(AllocationWatchTest, WhereAProcessEndsItsBytesAreTakenWithoutAStack) {
   EXPECT_EQ(watch_.TakeStretch(kShop, true)->bytes, 0u);
 }
 
+TEST_F(AllocationWatchTest, WhatAThreadLeavesIsGivenWhenItEnds) {
+  Take(Event(100, 100'000));
+  TakeStack(100, {Managed("Main")});
+  watch_.EndThread(kShop, 2);
+  EXPECT_TRUE(given_.empty()) << "another thread's";
+  watch_.EndThread(kShop, 1);
+  ASSERT_EQ(given_.size(), 1u);
+  EXPECT_THAT(given_[0].stack, ElementsAre("Main", "[type not seen]"));
+  const std::optional<AllocationWatch::Stretch> stretch = watch_.TakeStretch(kShop);
+  ASSERT_TRUE(stretch.has_value()) << "nothing waits for the end of the process";
+  EXPECT_EQ(stretch->bytes, 100'000u);
+  EXPECT_DOUBLE_EQ(stretch->factor, 1);
+  watch_.EndThread(kShop, 1);
+  EXPECT_EQ(given_.size(), 1u);
+}
+
+// Ends of threads may be lost, and a hostile program makes up threads.
+TEST_F(AllocationWatchTest, ABoundedNumberOfRecordsWaits) {
+  constexpr ProcessKey kOther{43, 8};
+  const wire_allocation resting = Event(50, 1'000);
+  watch_.Handle(kOther, watch_.Arrived(process_, resting, watch_.Note(kOther, resting), MonotonicTime::Min()));
+  sum_bytes_ = sum_hits_ = 0;
+  for (uint32_t tid = 0; tid < 3 * AllocationWatch::kMostWaiting; ++tid) {
+    wire_allocation event = Event(100 + tid, 1'000);
+    event.tid = tid;
+    Take(event);
+  }
+  EXPECT_GE(given_.size(), 2 * AllocationWatch::kMostWaiting);
+  for (const Given& given : given_) ASSERT_EQ(given.stack.back(), "[type not seen]");
+  EXPECT_EQ(SeenBytes(), 3'000 * AllocationWatch::kMostWaiting);
+  EXPECT_EQ(given_.size(), 3 * AllocationWatch::kMostWaiting) << "the other process's record still waits";
+  watch_.GiveWaiting(kOther);
+  EXPECT_EQ(given_.size(), 3 * AllocationWatch::kMostWaiting + 1);
+}
+
 TEST_F(AllocationWatchTest, EveryProcessThatSentAnEventIsThere) {
   EXPECT_TRUE(watch_.processes().empty());
   Take(Event(100, 100'000));
