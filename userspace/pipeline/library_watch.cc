@@ -120,7 +120,7 @@ absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& optio
   RecordOrder order(std::move(receiver));
   Run(session, order, stop, options.duration_ns, began);
   if (!session.status().ok()) return ExplainDiagnostics(session.status(), session.tgid());
-  return LibraryWatchResult{session.lost(), session.left_out(), session.stayed()};
+  return LibraryWatchResult{session.lost(), session.left_out(), session.unread_bytes(), session.stayed()};
 }
 
 }  // namespace clrsampler

@@ -137,10 +137,11 @@ bool LibrarySession::Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecor
   if (over()) return true;
   // This is asked before the ring is emptied. So the records that the process wrote before it left are taken then.
   const bool left = state_ != State::kLoading && LibraryLeft();
-  const size_t most = left ? ring_.memory().size() / sizeof(InprocessRecord) : kStepRecords;
+  const bool too_late = state_ == State::kLeaving && now >= end_by_;
+  const size_t most = left || too_late ? ring_.memory().size() / sizeof(InprocessRecord) : kStepRecords;
   if (absl::Status drained = reader_.Drain(most, take); !drained.ok()) return End(std::move(drained));
   if (left) return End(absl::OkStatus());
-  if (state_ == State::kLeaving && now >= end_by_) {
+  if (too_late) {
     stayed_ = true;
     return End(absl::OkStatus());
   }

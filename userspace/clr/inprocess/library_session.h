@@ -58,6 +58,8 @@ class LibrarySession {
   uint64_t lost() const { return reader_.lost(); }
   // Methods whose maps it left out, since a module was unloaded meanwhile.
   uint64_t left_out() const { return reader_.left_out(); }
+  // Once it is over: bytes of records behind one that the process began and never finished.
+  uint64_t unread_bytes() const { return reader_.unread_bytes(); }
   // The library did not leave in time; it sends nothing any more.
   bool stayed() const { return stayed_; }
 
