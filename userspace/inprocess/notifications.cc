@@ -36,12 +36,6 @@ void SendClass(InprocessKind kind, RuntimeId first, RuntimeId type, uint64_t sec
   g_session.Send(message);
 }
 
-// Counts of names from the runtime include the closing NUL, and are those of the whole name.
-uint16_t UnitsWithoutNul(uint32_t count) {
-  if (count == 0) return 0;
-  return static_cast<uint16_t>((count > kMaxInprocessTextUnits ? kMaxInprocessTextUnits : count) - 1);
-}
-
 void SendModule(InprocessKind kind, RuntimeId module, Hresult result) {
   if (!g_session.Wants(kind)) return;
   NameBuffer path;
@@ -54,16 +48,10 @@ void SendModule(InprocessKind kind, RuntimeId module, Hresult result) {
 
 void SendAssembly(InprocessKind kind, RuntimeId assembly, Hresult result) {
   if (!g_session.Wants(kind)) return;
-  char16_t name[kMaxInprocessTextUnits];
-  uint32_t count = 0;
-  RuntimeId domain = 0, module = 0;
-  if (!Succeeded(CallSlot(g_session.info(), kGetAssemblyInfo, assembly, static_cast<uint32_t>(kMaxInprocessTextUnits),
-                          &count, name, &domain, &module))) {
-    count = 0;
-  }
-  InprocessMessage message{.kind = kind,
-                           .values = {assembly, static_cast<uint32_t>(result), 0, 0},
-                           .texts = {{name, UnitsWithoutNul(count)}, {}}};
+  NameBuffer name;
+  NameAssembly(g_session.info(), assembly, name);
+  InprocessMessage message{
+      .kind = kind, .values = {assembly, static_cast<uint32_t>(result), 0, 0}, .texts = {name.text(), {}}};
   g_session.Send(message);
 }
 
