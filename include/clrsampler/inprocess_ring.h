@@ -90,8 +90,9 @@ enum class InprocessKind : uint32_t {
 	kMovedReferences = 38,		 // [ranges, bytes in them]
 	kObjectAllocated = 39,		 // [ObjectID, ClassID, bytes] {type}
 	kModuleAttachedToAssembly = 40,	 // [ModuleID, AssemblyID]
-	kILToNativeMap = 41, // [FunctionID, code start, entries in all] {"", entries}: InprocessMapEntry each
-	kCount = 42,
+	kILToNativeMap = 41,	       // [FunctionID, code start, entries in all] {"", entries}: InprocessMapEntry each
+	kDynamicMethodJitStarted = 42, // [FunctionID] {"", method}
+	kCount = 43,
 };
 static_assert(static_cast<uint32_t>(InprocessKind::kCount) <= 64, "a set of kinds is a word");
 

@@ -28,6 +28,15 @@ void SendFunction(InprocessKind kind, RuntimeId function, Hresult result = kOk) 
   g_session.Send(message);
 }
 
+void SendDynamicFunction(InprocessKind kind, RuntimeId function, Hresult result) {
+  if (!g_session.Wants(kind)) return;
+  FunctionName name;
+  NameDynamicFunction(g_session.info(), function, name);
+  InprocessMessage message{
+      .kind = kind, .values = {function, 0, 0, static_cast<uint32_t>(result)}, .texts = {{}, name.method.text()}};
+  g_session.Send(message);
+}
+
 void SendClass(InprocessKind kind, RuntimeId first, RuntimeId type, uint64_t second = 0, uint64_t third = 0) {
   if (!g_session.Wants(kind)) return;
   NameBuffer name;
@@ -131,14 +140,12 @@ Hresult JitCompilationFinished(void*, RuntimeId function, Hresult result, Bool /
   if (Succeeded(result)) SendILMaps(g_session, function);
   return kOk;
 }
+Hresult DynamicMethodJitStarted(void*, RuntimeId function, Bool /*may_block*/, const void* /*il*/, uint32_t /*bytes*/) {
+  SendDynamicFunction(InprocessKind::kDynamicMethodJitStarted, function, kOk);
+  return kOk;
+}
 Hresult DynamicMethodJitFinished(void*, RuntimeId function, Hresult result, Bool /*may_block*/) {
-  if (!g_session.Wants(InprocessKind::kDynamicMethodJitFinished)) return kOk;
-  FunctionName name;
-  NameDynamicFunction(g_session.info(), function, name);
-  InprocessMessage message{.kind = InprocessKind::kDynamicMethodJitFinished,
-                           .values = {function, 0, 0, static_cast<uint32_t>(result)},
-                           .texts = {{}, name.method.text()}};
-  g_session.Send(message);
+  SendDynamicFunction(InprocessKind::kDynamicMethodJitFinished, function, result);
   return kOk;
 }
 // It may be inlined: the runtime asks for leave whenever it tells of compilations.
@@ -221,6 +228,7 @@ void FillCode(void** table) {
   table[kJITCompilationFinished] = Slot(JitCompilationFinished);
   table[kJITInlining] = Slot(JitInlining);
   table[kFunctionUnloadStarted] = Slot(OfFunction<InprocessKind::kFunctionUnloadStarted>);
+  table[kDynamicMethodJITCompilationStarted] = Slot(DynamicMethodJitStarted);
   table[kDynamicMethodJITCompilationFinished] = Slot(DynamicMethodJitFinished);
   table[kDynamicMethodUnloaded] = Slot(OfId<InprocessKind::kDynamicMethodUnloaded>);
 }
