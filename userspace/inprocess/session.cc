@@ -95,6 +95,7 @@ Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_s
     Discard();
     return result;
   }
+  ring_.SayThatItRuns();
   return kOk;
 }
 

@@ -52,7 +52,7 @@ class LibrarySession {
   // To be watched for reading; -1: nothing yet.
   int fd() const { return library_.get(); }
   // Ok: the library is gone, or the process. DeadlineExceeded; what the runtime refused; DataLoss: no library writes
-  // such records.
+  // such records. FailedPrecondition: it has left before it ran.
   const absl::Status& status() const { return status_; }
   // Records that the library had no room for.
   uint64_t lost() const { return reader_.lost(); }

@@ -131,6 +131,8 @@ absl::Status InprocessRingReader::Drain(size_t most, absl::FunctionRef<void(Libr
   return absl::OkStatus();
 }
 
+bool InprocessRingReader::ran() const { return header().runs.load(std::memory_order_relaxed) != 0; }
+
 uint64_t InprocessRingReader::lost() const { return header().lost.load(std::memory_order_relaxed); }
 
 uint64_t InprocessRingReader::left_out() const { return header().left_out.load(std::memory_order_relaxed); }

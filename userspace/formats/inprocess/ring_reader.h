@@ -42,6 +42,8 @@ class InprocessRingReader {
   // final: something else than the library writes there.
   absl::Status Drain(size_t most, absl::FunctionRef<void(LibraryRecord)> take);
 
+  // Whether the library runs or ran, as the target says.
+  bool ran() const;
   // Records that the library had no room for, as the target says.
   uint64_t lost() const;
   // Methods whose maps it left out, as the target says.
