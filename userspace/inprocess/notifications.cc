@@ -9,6 +9,8 @@ namespace {
 constinit Session g_session;
 
 constexpr int kOldestGeneration = 2;  // above it come the heaps of large and of pinned objects
+// No configuration of the runtime makes the large object heap begin at less.
+constexpr size_t kSmallestLargeObject = 85'000;
 
 using Bool = int32_t;
 
@@ -187,10 +189,18 @@ Hresult MovedReferences2(void*, uint32_t count, const RuntimeId* /*from*/, const
   Send(InprocessKind::kMovedReferences, count, bytes);
   return kOk;
 }
+// The runtime calls every profiler with what any of them has asked for.
+bool IsLarge(RuntimeId object, size_t bytes) {
+  if (bytes < kSmallestLargeObject) return false;
+  GenerationRange range{};
+  return !Succeeded(CallSlot(g_session.info(), kGetObjectGeneration, object, &range)) ||
+         range.generation >= kLargeObjectHeap;
+}
 Hresult ObjectAllocated(void*, RuntimeId object, RuntimeId type) {
   if (!g_session.Wants(InprocessKind::kObjectAllocated)) return kOk;
   size_t bytes = 0;
   CallSlot(g_session.info(), kGetObjectSize2, object, &bytes);
+  if (!g_session.WantsEveryObject() && !IsLarge(object, bytes)) return kOk;
   SendClass(InprocessKind::kObjectAllocated, object, type, type, bytes);
   return kOk;
 }

@@ -86,8 +86,9 @@ Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_s
   if (result == kOk) {
     // Before the thread is there, which mutes the session when the agent has gone.
     kinds_.store(config_.kinds, std::memory_order_relaxed);
-    const uint32_t allowed = at_start ? kAllowedAtStartLow : kAllowedAfterAttachLow;
-    result = CallSlot(info_, kSetEventMask2, config_.events_low & allowed, config_.events_high & kAllowedHigh);
+    const uint32_t low = config_.events_low & (at_start ? kAllowedAtStartLow : kAllowedAfterAttachLow);
+    every_object_ = (low & kEveryObjectLow) != 0;
+    result = CallSlot(info_, kSetEventMask2, low, config_.events_high & kAllowedHigh);
   }
   attaching_.store(!at_start);
   if (Succeeded(result) && !StartThread()) result = kFailed;

@@ -41,6 +41,8 @@ class Session {
   bool Wants(InprocessKind kind) const {
     return (kinds_.load(std::memory_order_relaxed) & InprocessKindBit(kind)) != 0;
   }
+  // Whether each object was asked for, and not the large ones only.
+  bool WantsEveryObject() const { return every_object_; }
   // With the time and the thread of now.
   void Send(InprocessMessage& message);
   // Methods without their maps.
@@ -70,6 +72,7 @@ class Session {
   std::atomic<bool> attaching_{false};
   pthread_t thread_{};
   bool has_thread_ = false;
+  bool every_object_ = false;  // set before the runtime calls
 };
 
 }  // namespace clrsampler
