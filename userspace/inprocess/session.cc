@@ -160,6 +160,12 @@ void Session::LetGoOfAgent() {
   // A callback that is under way may still write, so something has to be there. Where this fails, the ring is.
   static_cast<void>(mmap(memory_, config_.ring_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+  CloseSocket();
+}
+
+void Session::CloseSocket() {
+  // A child that was forked has it, too.
+  shutdown(socket_, SHUT_RDWR);
   close(socket_);
   socket_ = -1;
 }
@@ -195,12 +201,7 @@ void Session::Discard() {
   ring_.Close();
   if (memory_ != nullptr) munmap(memory_, config_.ring_bytes);
   memory_ = nullptr;
-  if (socket_ >= 0) {
-    // A child that was forked has it, too.
-    shutdown(socket_, SHUT_RDWR);
-    close(socket_);
-  }
-  socket_ = -1;
+  if (socket_ >= 0) CloseSocket();
   if (info_ != nullptr) CallSlot(info_, kRelease);
   info_ = nullptr;
 }

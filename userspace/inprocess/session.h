@@ -60,6 +60,7 @@ class Session {
   bool Detach();
   // Gives the ring's memory and the connection back. The library stays.
   void LetGoOfAgent();
+  void CloseSocket();
   void Discard();
 
   void* info_ = nullptr;

@@ -84,8 +84,14 @@ void Run(LibrarySession& session, RecordOrder& order, StopEvents& stop, uint64_t
          absl::FunctionRef<void(uint32_t)> began) {
   const SystemClock clock;
   std::optional<MonotonicTime> end;
+  bool watched = false;
   while (!session.over()) {
     stop.Wait(kPollMs);
+    if (!watched && session.tgid() != 0) {
+      watched = true;
+      if (absl::IsNotFound(stop.WatchProcess(session.tgid()))) session.ProcessEnded();
+    }
+    if (stop.targets_gone()) session.ProcessEnded();
     const MonotonicTime now = clock.Now();
     session.Step(now, [&](LibraryRecord record) { order.Add(std::move(record)); });
     order.GiveOut(now.ns);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -130,6 +131,13 @@ Hresult LibraryHost::MeetAgent(uint64_t kinds, absl::FunctionRef<Hresult(const s
   agent.join();
   std::filesystem::remove_all(folder);
   return result;
+}
+
+bool LibraryHost::StopAgent() {
+  const timeval patience{20, 0};
+  setsockopt(connection_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  char ignored = 0;
+  return shutdown(connection_.get(), SHUT_WR) == 0 && recv(connection_.get(), &ignored, 1, 0) == 0;
 }
 
 std::vector<LibraryRecord> LibraryHost::Records() {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -102,6 +104,20 @@ TEST_F(SessionTest, ALibraryThatIsNotUnloadedGivesTheRingBack) {
   EXPECT_EQ(RingsMapped(), 1u);
   host_.Call(kThreadCreated, RuntimeId{6});
   EXPECT_TRUE(host_.Records().empty());
+}
+
+TEST_F(SessionTest, ALibraryThatIsNotUnloadedEndsTheConnectionThoughAChildHasIt) {
+  host_.detach_answer = kFailed;
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  EXPECT_TRUE(host_.StopAgent());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 size_t OpenFiles() {

@@ -132,6 +132,7 @@ void LibrarySession::Load(MonotonicTime now) {
 }
 
 bool LibrarySession::LibraryLeft() const {
+  if (process_ended_) return true;
   char ignored = 0;
   const ssize_t got = recv(library_.get(), &ignored, 1, MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);

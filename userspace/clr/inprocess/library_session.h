@@ -42,6 +42,9 @@ class LibrarySession {
   // Does what is possible now. True once the session is over: status() says how.
   bool Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecord)> take);
 
+  // The process has ended, even if a child that it forked has its end of the connection.
+  void ProcessEnded() { process_ended_ = true; }
+
   // Lets the library go. Step goes on until the runtime has unloaded it. Where no program has come yet, it is over.
   void Stop(MonotonicTime now);
 
@@ -89,6 +92,7 @@ class LibrarySession {
   State state_ = State::kLoading;
   MonotonicTime end_by_ = MonotonicTime::Max();
   bool stayed_ = false;
+  bool process_ended_ = false;
   absl::Status status_;
 };
 

@@ -144,6 +144,20 @@ TEST_F(LibrarySocketTest, AStopWhileTheLibraryBeginsWaitsForIt) {
   EXPECT_FALSE(session_->stayed());
 }
 
+TEST_F(LibrarySocketTest, TheEndOfTheProcessIsTheEndThoughAChildHasTheConnection) {
+  Await();
+  UniqueFd program;
+  ASSERT_EQ(Connect(program), 0);
+  EXPECT_FALSE(Step());
+  ASSERT_TRUE(Run(program));
+  const UniqueFd of_child(dup(program.get()));
+  program.reset();
+  EXPECT_FALSE(Step());
+  session_->ProcessEnded();
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(session_->status().ok()) << session_->status();
+}
+
 TEST_F(LibrarySocketTest, NothingIsLeftWhereNoProgramCame) {
   Await();
   session_->Stop(kSoon);
