@@ -14,6 +14,8 @@
 
 #include <cstring>
 
+#include "inprocess/peer.h"
+
 namespace clrsampler {
 namespace {
 
@@ -24,14 +26,6 @@ constexpr uint32_t kDetachMs = 300;
 // How often a runtime is asked that is still starting, every 100 ms. The start of a program takes less than 30 s.
 constexpr int kMaxDetachTries = 300;
 constexpr timespec kBetweenTries{0, 100'000'000};
-
-// Root or the program's own user listens. Others would learn what the program does.
-bool IsOfRootOrOurUser(int connection) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         (peer.uid == 0 || peer.uid == geteuid());
-}
 
 int ConnectTo(const char* path, size_t length) {
   sockaddr_un address{};
