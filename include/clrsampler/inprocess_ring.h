@@ -17,7 +17,7 @@
 namespace clrsampler
 {
 
-inline constexpr uint64_t kInprocessMagic = 0x31474e4952524c43; // "CLRRING1" in memory
+inline constexpr uint64_t kInprocessMagic = 0x32474e4952524c43; // "CLRRING2" in memory
 inline constexpr size_t kInprocessHeaderBytes = 4096;
 // The size of the part behind the header; a power of two.
 inline constexpr uint64_t kMinInprocessCapacity = 64 << 10;
@@ -35,6 +35,8 @@ struct InprocessRingHeader {
 	alignas(64) std::atomic<uint64_t> lost;
 	// Methods whose maps were not sent, since a module was unloaded while maps of all methods were.
 	std::atomic<uint64_t> left_out;
+	// 1 from when the library runs. One that leaves before has refused to.
+	std::atomic<uint64_t> runs;
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(std::atomic<uint64_t>) == 8);
@@ -43,6 +45,7 @@ static_assert(offsetof(InprocessRingHeader, reserved) == 64);
 static_assert(offsetof(InprocessRingHeader, returned) == 128);
 static_assert(offsetof(InprocessRingHeader, lost) == 192);
 static_assert(offsetof(InprocessRingHeader, left_out) == 200);
+static_assert(offsetof(InprocessRingHeader, runs) == 208);
 
 // The kind of event. The names are those of ICorProfilerCallback. In brackets: values, then texts.
 enum class InprocessKind : uint32_t {
@@ -90,8 +93,9 @@ enum class InprocessKind : uint32_t {
 	kMovedReferences = 38,		 // [ranges, bytes in them]
 	kObjectAllocated = 39,		 // [ObjectID, ClassID, bytes] {type}
 	kModuleAttachedToAssembly = 40,	 // [ModuleID, AssemblyID]
-	kILToNativeMap = 41, // [FunctionID, code start, entries in all] {"", entries}: InprocessMapEntry each
-	kCount = 42,
+	kILToNativeMap = 41,	       // [FunctionID, code start, entries in all] {"", entries}: InprocessMapEntry each
+	kDynamicMethodJitStarted = 42, // [FunctionID] {"", method}
+	kCount = 43,
 };
 static_assert(static_cast<uint32_t>(InprocessKind::kCount) <= 64, "a set of kinds is a word");
 

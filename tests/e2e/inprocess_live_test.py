@@ -138,9 +138,10 @@ class CountsTest(LibraryTest):
         begun = {event["tid"] for event in during if event["event"] == "ThreadAssignedToOSThread"}
         self.assertLessEqual(set(truth["threads"]), begun)
         self.assertGreaterEqual(counts["ThreadDestroyed"], truth["blocked"])
-        fresh = [event for event in during if event["event"] == "JITCompilationFinished" and event.get("dynamic")]
-        self.assertEqual(sorted(event["method"] for event in fresh if event["method"].startswith("Fresh")),
-                         [f"Fresh{i}" for i in range(truth["methods"])])
+        for kind in ("JITCompilationStarted", "JITCompilationFinished"):
+            fresh = [event for event in during if event["event"] == kind and event.get("dynamic")]
+            self.assertEqual(sorted(event["method"] for event in fresh if event["method"].startswith("Fresh")),
+                             [f"Fresh{i}" for i in range(truth["methods"])], kind)
         paths = [event["path"] for event in during if event["event"] == "ModuleUnloadStarted"]
         self.assertEqual([path.startswith("zoo") for path in paths], [True] * truth["modules"])
         print(f"    {version}: {dict(counts)}", flush=True)

@@ -30,8 +30,11 @@ std::vector<std::string> Names() {
 
 void Print(LineOutput& output, const Counts& counts, const LibraryWatchResult& result, bool json) {
   if (json) {
-    const nlohmann::ordered_json object = {
-        {"events", counts}, {"lost", result.lost}, {"left_out", result.left_out}, {"stayed", result.stayed}};
+    const nlohmann::ordered_json object = {{"events", counts},
+                                           {"lost", result.lost},
+                                           {"left_out", result.left_out},
+                                           {"unread_bytes", result.unread_bytes},
+                                           {"stayed", result.stayed}};
     output.Print(object.dump());
     return;
   }
@@ -60,6 +63,10 @@ void SayWhatTheLibraryMissed(const LibraryWatchResult& result) {
                  "note: %llu methods have no map, since a module was unloaded while maps were sent\n"
                  "  hint: try again\n",
                  static_cast<unsigned long long>(result.left_out));
+  }
+  if (result.unread_bytes > 0) {
+    std::fprintf(stderr, "note: the last %llu bytes of events can't be read, since one of them was never finished\n",
+                 static_cast<unsigned long long>(result.unread_bytes));
   }
   if (result.stayed) {
     std::fputs("note: the runtime has not unloaded the library, which is silent from now on\n", stderr);

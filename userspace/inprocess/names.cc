@@ -5,19 +5,38 @@
 namespace clrsampler {
 namespace {
 
-// Longer names of types and methods are cut, and types that are nested deeper lose their outer ones.
+// The room that is tried first. Nearly all names are shorter.
 constexpr uint32_t kNameUnits = 256;
 constexpr int kMaxNesting = 8;
 // An array of arrays of more levels has no name.
 constexpr int kMaxArrays = 8;
 constexpr uint32_t kMaxRank = 32;  // of the runtime (ECMA-335 I.8.9.1)
-// As long as paths may be. The longest name that is asked for.
+// As long as paths may be. The longest name that is asked for. Names of metadata have less than 1024.
 constexpr uint32_t kLongNameUnits = 4096;
 constexpr uint32_t kVisibilityMask = 0x7;  // of a type's attributes (ECMA-335 II.23.1.15); 2 and more are nested
 constexpr uint32_t kFirstNested = 2;
 
-// Counts of the metadata interface include the closing NUL, and are those of the whole name.
-size_t UnitsOfName(uint32_t count) { return count == 0 ? 0 : (count > kNameUnits ? kNameUnits : count) - 1; }
+constexpr char16_t kCut = u'\u2026';
+
+// Asks for a name with room for so many units, the closing NUL among them. How many it takes; a name without that room
+// is left alone, since the runtime gives a part of it or nothing. Not inlined, so that only long names take a long
+// buffer's room on the stack.
+template <uint32_t kUnits, typename Ask>
+[[gnu::noinline]] uint32_t AppendWhole(Ask& ask, Keep keep, NameBuffer& name) {
+  char16_t units[kUnits];
+  uint32_t count = 0;
+  if (!Succeeded(ask(kUnits, &count, units)) || count == 0 || count > kUnits) return count;
+  // For types the runtime counts UTF-8 bytes.
+  size_t length = 0;
+  while (length < count - 1 && units[length] != 0) ++length;
+  name.AppendCut(units, length, keep);
+  return count;
+}
+
+template <typename Ask>
+void AppendShortOrLong(Ask ask, Keep keep, NameBuffer& name) {
+  if (AppendWhole<kNameUnits>(ask, keep, name) > kNameUnits) AppendWhole<kLongNameUnits>(ask, keep, name);
+}
 
 // The metadata of a module, given back at the end.
 class Metadata {
@@ -37,44 +56,50 @@ class Metadata {
   void NameType(MetadataToken type, NameBuffer& name) const {
     MetadataToken chain[kMaxNesting];
     int depth = 0;
-    for (; depth < kMaxNesting; ++depth) {
-      chain[depth] = type;
+    bool outermost = false;
+    while (depth < kMaxNesting && !outermost) {
+      chain[depth++] = type;
       uint32_t attributes = 0;
       char16_t units[1];
       uint32_t count = 0;
       MetadataToken base = 0;
       if (!Succeeded(CallSlot(import_, kGetTypeDefProps, type, units, uint32_t{1}, &count, &attributes, &base))) break;
-      if ((attributes & kVisibilityMask) < kFirstNested) break;
-      if (!Succeeded(CallSlot(import_, kGetNestedClassProps, type, &type))) break;
+      outermost = (attributes & kVisibilityMask) < kFirstNested;
+      if (!outermost && !Succeeded(CallSlot(import_, kGetNestedClassProps, type, &type))) break;
     }
-    if (depth == kMaxNesting) --depth;
-    for (; depth >= 0; --depth) {
-      AppendType(chain[depth], name);
-      if (depth > 0) name.Append("+");
+    NameBuffer nest;
+    if (!outermost) nest.Append(&kCut, 1);
+    while (depth > 0) {
+      if (!nest.empty()) nest.Append("+");
+      if (!AppendType(chain[--depth], nest)) return;
     }
+    name = nest;
   }
 
   void NameMethod(MetadataToken method, FunctionName& name) const {
     MetadataToken type = 0;
-    char16_t units[kNameUnits];
-    uint32_t count = 0, attributes = 0, signature_bytes = 0, address = 0, flags = 0;
-    const void* signature = nullptr;
-    if (!Succeeded(CallSlot(import_, kGetMethodProps, method, &type, units, kNameUnits, &count, &attributes, &signature,
-                            &signature_bytes, &address, &flags))) {
-      return;
-    }
-    NameType(type, name.type);
-    name.method.Append(units, UnitsOfName(count));
+    const auto ask = [&](uint32_t room, uint32_t* count, char16_t* units) {
+      uint32_t attributes = 0, signature_bytes = 0, address = 0, flags = 0;
+      const void* signature = nullptr;
+      return CallSlot(import_, kGetMethodProps, method, &type, units, room, count, &attributes, &signature,
+                      &signature_bytes, &address, &flags);
+    };
+    AppendShortOrLong(ask, Keep::kBoth, name.method);
+    if (type != 0) NameType(type, name.type);
   }
 
  private:
-  void AppendType(MetadataToken type, NameBuffer& name) const {
-    char16_t units[kNameUnits];
-    uint32_t count = 0, attributes = 0;
-    MetadataToken base = 0;
-    if (Succeeded(CallSlot(import_, kGetTypeDefProps, type, units, kNameUnits, &count, &attributes, &base))) {
-      name.Append(units, UnitsOfName(count));
-    }
+  // False: it has no name.
+  bool AppendType(MetadataToken type, NameBuffer& name) const {
+    NameBuffer own;
+    const auto ask = [&](uint32_t room, uint32_t* count, char16_t* units) {
+      uint32_t attributes = 0;
+      MetadataToken base = 0;
+      return CallSlot(import_, kGetTypeDefProps, type, units, room, count, &attributes, &base);
+    };
+    AppendShortOrLong(ask, Keep::kBegin, own);
+    name.Append(static_cast<const char16_t*>(own.text().units), own.text().count);
+    return !own.empty();
   }
 
   void* import_ = nullptr;
@@ -116,47 +141,32 @@ const char* PrimitiveName(uint32_t element) {
   }
 }
 
-// The part of a long name that says more.
-enum class Keep : uint8_t { kBegin, kEnd };
-
-void AppendCut(const char16_t* units, size_t count, Keep keep, NameBuffer& name) {
-  if (count <= kMaxInprocessTextUnits) return name.Append(units, count);
-  constexpr char16_t kCut = u'\u2026';
-  constexpr size_t kRoom = kMaxInprocessTextUnits - 1;
-  if (keep == Keep::kEnd) name.Append(&kCut, 1);
-  name.Append(keep == Keep::kEnd ? units + count - kRoom : units, kRoom);
-  if (keep == Keep::kBegin) name.Append(&kCut, 1);
-}
-
-// Asks for a name with room for so many units, the closing NUL among them. How many it takes: the runtime gives it
-// whole or not at all. Not inlined, so that only long names take a long buffer's room on the stack.
-template <uint32_t kUnits, typename Ask>
-[[gnu::noinline]] uint32_t AppendWhole(Ask& ask, Keep keep, NameBuffer& name) {
-  char16_t units[kUnits];
-  uint32_t count = 0;
-  const bool given = Succeeded(ask(kUnits, &count, units));
-  if (given && count > 0 && count <= kUnits) AppendCut(units, count - 1, keep, name);
-  return count;
-}
-
-template <typename Ask>
-void AppendShortOrLong(Ask ask, Keep keep, NameBuffer& name) {
-  if (AppendWhole<kNameUnits>(ask, keep, name) > kNameUnits) AppendWhole<kLongNameUnits>(ask, keep, name);
-}
-
 }  // namespace
+
+void NameBuffer::MarkCut() { units_[kMaxInprocessTextUnits - 1] = kCut; }
 
 void NameBuffer::Append(const char16_t* units, size_t count) {
   const size_t room = kMaxInprocessTextUnits - count_;
-  if (count > room) count = room;
-  if (count != 0) std::memcpy(units_ + count_, units, count * sizeof *units);
-  count_ = static_cast<uint16_t>(count_ + count);
+  const size_t fits = count < room ? count : room;
+  if (fits != 0) std::memcpy(units_ + count_, units, fits * sizeof *units);
+  count_ = static_cast<uint16_t>(count_ + fits);
+  if (fits < count) MarkCut();
 }
 
 void NameBuffer::Append(const char* ascii) {
-  for (; *ascii != '\0' && count_ < kMaxInprocessTextUnits; ++ascii) {
-    units_[count_++] = static_cast<unsigned char>(*ascii);
+  for (; *ascii != '\0'; ++ascii) {
+    const char16_t unit = static_cast<unsigned char>(*ascii);
+    Append(&unit, 1);
   }
+}
+
+void NameBuffer::AppendCut(const char16_t* units, size_t count, Keep keep) {
+  if (count <= kMaxInprocessTextUnits || keep == Keep::kBegin) return Append(units, count);
+  const size_t begin = keep == Keep::kBoth ? kMaxInprocessTextUnits / 2 : 0;
+  const size_t end = kMaxInprocessTextUnits - begin - 1;
+  Append(units, begin);
+  Append(&kCut, 1);
+  Append(units + count - end, end);
 }
 
 void NameFunction(void* info, RuntimeId function, FunctionName& name) {
@@ -176,7 +186,7 @@ void NameDynamicFunction(void* info, RuntimeId function, FunctionName& name) {
     return CallSlot(info, kGetDynamicFunctionInfo, function, &name.module, &signature, &signature_bytes, room, count,
                     units);
   };
-  AppendShortOrLong(ask, Keep::kBegin, name.method);
+  AppendShortOrLong(ask, Keep::kBoth, name.method);
 }
 
 void NameModule(void* info, RuntimeId module, NameBuffer& path, RuntimeId& assembly) {
@@ -186,6 +196,14 @@ void NameModule(void* info, RuntimeId module, NameBuffer& path, RuntimeId& assem
     return CallSlot(info, kGetModuleInfo2, module, &base, room, count, units, &assembly, &flags);
   };
   AppendShortOrLong(ask, Keep::kEnd, path);
+}
+
+void NameAssembly(void* info, RuntimeId assembly, NameBuffer& name) {
+  const auto ask = [&](uint32_t room, uint32_t* count, char16_t* units) {
+    RuntimeId domain = 0, module = 0;
+    return CallSlot(info, kGetAssemblyInfo, assembly, room, count, units, &domain, &module);
+  };
+  AppendShortOrLong(ask, Keep::kBegin, name);
 }
 
 void NameClass(void* info, RuntimeId type, NameBuffer& name) {
@@ -213,6 +231,7 @@ void NameClass(void* info, RuntimeId type, NameBuffer& name) {
     }
     type = element_type;
   }
+  if (name.empty()) return;
   // In the order of the runtime and of our other names: an array of int[,] is System.Int32[,][].
   while (arrays > 0) {
     name.Append("[");

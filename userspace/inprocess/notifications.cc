@@ -9,6 +9,8 @@ namespace {
 constinit Session g_session;
 
 constexpr int kOldestGeneration = 2;  // above it come the heaps of large and of pinned objects
+// No configuration of the runtime makes the large object heap begin at less.
+constexpr size_t kSmallestLargeObject = 85'000;
 
 using Bool = int32_t;
 
@@ -28,18 +30,21 @@ void SendFunction(InprocessKind kind, RuntimeId function, Hresult result = kOk) 
   g_session.Send(message);
 }
 
+void SendDynamicFunction(InprocessKind kind, RuntimeId function, Hresult result) {
+  if (!g_session.Wants(kind)) return;
+  FunctionName name;
+  NameDynamicFunction(g_session.info(), function, name);
+  InprocessMessage message{
+      .kind = kind, .values = {function, 0, 0, static_cast<uint32_t>(result)}, .texts = {{}, name.method.text()}};
+  g_session.Send(message);
+}
+
 void SendClass(InprocessKind kind, RuntimeId first, RuntimeId type, uint64_t second = 0, uint64_t third = 0) {
   if (!g_session.Wants(kind)) return;
   NameBuffer name;
   NameClass(g_session.info(), type, name);
   InprocessMessage message{.kind = kind, .values = {first, second, third, 0}, .texts = {name.text(), {}}};
   g_session.Send(message);
-}
-
-// Counts of names from the runtime include the closing NUL, and are those of the whole name.
-uint16_t UnitsWithoutNul(uint32_t count) {
-  if (count == 0) return 0;
-  return static_cast<uint16_t>((count > kMaxInprocessTextUnits ? kMaxInprocessTextUnits : count) - 1);
 }
 
 void SendModule(InprocessKind kind, RuntimeId module, Hresult result) {
@@ -54,16 +59,10 @@ void SendModule(InprocessKind kind, RuntimeId module, Hresult result) {
 
 void SendAssembly(InprocessKind kind, RuntimeId assembly, Hresult result) {
   if (!g_session.Wants(kind)) return;
-  char16_t name[kMaxInprocessTextUnits];
-  uint32_t count = 0;
-  RuntimeId domain = 0, module = 0;
-  if (!Succeeded(CallSlot(g_session.info(), kGetAssemblyInfo, assembly, static_cast<uint32_t>(kMaxInprocessTextUnits),
-                          &count, name, &domain, &module))) {
-    count = 0;
-  }
-  InprocessMessage message{.kind = kind,
-                           .values = {assembly, static_cast<uint32_t>(result), 0, 0},
-                           .texts = {{name, UnitsWithoutNul(count)}, {}}};
+  NameBuffer name;
+  NameAssembly(g_session.info(), assembly, name);
+  InprocessMessage message{
+      .kind = kind, .values = {assembly, static_cast<uint32_t>(result), 0, 0}, .texts = {name.text(), {}}};
   g_session.Send(message);
 }
 
@@ -143,14 +142,12 @@ Hresult JitCompilationFinished(void*, RuntimeId function, Hresult result, Bool /
   if (Succeeded(result)) SendILMaps(g_session, function);
   return kOk;
 }
+Hresult DynamicMethodJitStarted(void*, RuntimeId function, Bool /*may_block*/, const void* /*il*/, uint32_t /*bytes*/) {
+  SendDynamicFunction(InprocessKind::kDynamicMethodJitStarted, function, kOk);
+  return kOk;
+}
 Hresult DynamicMethodJitFinished(void*, RuntimeId function, Hresult result, Bool /*may_block*/) {
-  if (!g_session.Wants(InprocessKind::kDynamicMethodJitFinished)) return kOk;
-  FunctionName name;
-  NameDynamicFunction(g_session.info(), function, name);
-  InprocessMessage message{.kind = InprocessKind::kDynamicMethodJitFinished,
-                           .values = {function, 0, 0, static_cast<uint32_t>(result)},
-                           .texts = {{}, name.method.text()}};
-  g_session.Send(message);
+  SendDynamicFunction(InprocessKind::kDynamicMethodJitFinished, function, result);
   return kOk;
 }
 // It may be inlined: the runtime asks for leave whenever it tells of compilations.
@@ -192,10 +189,18 @@ Hresult MovedReferences2(void*, uint32_t count, const RuntimeId* /*from*/, const
   Send(InprocessKind::kMovedReferences, count, bytes);
   return kOk;
 }
+// The runtime calls every profiler with what any of them has asked for.
+bool IsLarge(RuntimeId object, size_t bytes) {
+  if (bytes < kSmallestLargeObject) return false;
+  GenerationRange range{};
+  return !Succeeded(CallSlot(g_session.info(), kGetObjectGeneration, object, &range)) ||
+         range.generation >= kLargeObjectHeap;
+}
 Hresult ObjectAllocated(void*, RuntimeId object, RuntimeId type) {
   if (!g_session.Wants(InprocessKind::kObjectAllocated)) return kOk;
   size_t bytes = 0;
   CallSlot(g_session.info(), kGetObjectSize2, object, &bytes);
+  if (!g_session.WantsEveryObject() && !IsLarge(object, bytes)) return kOk;
   SendClass(InprocessKind::kObjectAllocated, object, type, type, bytes);
   return kOk;
 }
@@ -233,6 +238,7 @@ void FillCode(void** table) {
   table[kJITCompilationFinished] = Slot(JitCompilationFinished);
   table[kJITInlining] = Slot(JitInlining);
   table[kFunctionUnloadStarted] = Slot(OfFunction<InprocessKind::kFunctionUnloadStarted>);
+  table[kDynamicMethodJITCompilationStarted] = Slot(DynamicMethodJitStarted);
   table[kDynamicMethodJITCompilationFinished] = Slot(DynamicMethodJitFinished);
   table[kDynamicMethodUnloaded] = Slot(OfId<InprocessKind::kDynamicMethodUnloaded>);
 }

@@ -177,6 +177,7 @@ enum InfoSlot : unsigned {
   kGetAssemblyInfo = 26,
   kGetFunctionInfo2 = 38,
   kGetClassIDInfo2 = 41,
+  kGetObjectGeneration = 55,
   kRequestProfilerDetach = 58,
   kGetModuleInfo2 = 70,
   kEnumJITedFunctions2 = 79,
@@ -202,9 +203,20 @@ inline constexpr uint32_t kAllowedHigh = 0xf6;
 // which the runtime unloads no profiler.
 inline constexpr uint32_t kImmutableLow = 0x800000;
 
+// COR_PRF_MONITOR_OBJECT_ALLOCATED: each object, and not those of the large object heap only.
+inline constexpr uint32_t kEveryObjectLow = 0x100;
+
+// COR_PRF_GC_GENERATION_RANGE. The heaps of large and of pinned objects are generations above the oldest one.
+struct GenerationRange {
+  uint32_t generation;
+  RuntimeId start;
+  uintptr_t bytes, reserved_bytes;
+};
+inline constexpr uint32_t kLargeObjectHeap = 3;
+
 // For a library that is loaded at the start of a program: COR_PRF_MONITOR_FUNCTION_UNLOADS and
 // COR_PRF_MONITOR_OBJECT_ALLOCATED as well. None of them changes how code is compiled.
-inline constexpr uint32_t kAllowedAtStartLow = kAllowedAfterAttachLow | kImmutableLow | 0x101;
+inline constexpr uint32_t kAllowedAtStartLow = kAllowedAfterAttachLow | kImmutableLow | kEveryObjectLow | 0x1;
 
 // Calls a function of an interface. Arguments must have the types of the declaration, to the last bit.
 template <typename... Arguments>

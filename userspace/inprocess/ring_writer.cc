@@ -53,6 +53,10 @@ void InprocessRingWriter::Publish(uint64_t position, uint32_t bytes, InprocessKi
   word->store(static_cast<uint64_t>(kind) << 32 | bytes, std::memory_order_release);
 }
 
+void InprocessRingWriter::SayThatItRuns() {
+  if (header_ != nullptr) header_->runs.store(1, std::memory_order_relaxed);
+}
+
 void InprocessRingWriter::CountLeftOut(uint64_t methods) {
   if (header_ != nullptr) header_->left_out.fetch_add(methods, std::memory_order_relaxed);
 }

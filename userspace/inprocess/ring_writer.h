@@ -34,6 +34,8 @@ class InprocessRingWriter {
 
   // Any thread. Without room the record is counted as lost.
   void Write(const InprocessMessage& message);
+  // From now on the agent knows that the library runs.
+  void SayThatItRuns();
   // Any thread. As the header's `left_out`.
   void CountLeftOut(uint64_t methods);
 

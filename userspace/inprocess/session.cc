@@ -14,6 +14,8 @@
 
 #include <cstring>
 
+#include "inprocess/peer.h"
+
 namespace clrsampler {
 namespace {
 
@@ -24,14 +26,6 @@ constexpr uint32_t kDetachMs = 300;
 // How often a runtime is asked that is still starting, every 100 ms. The start of a program takes less than 30 s.
 constexpr int kMaxDetachTries = 300;
 constexpr timespec kBetweenTries{0, 100'000'000};
-
-// Root or the program's own user listens. Others would learn what the program does.
-bool IsOfRootOrOurUser(int connection) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         (peer.uid == 0 || peer.uid == geteuid());
-}
 
 int ConnectTo(const char* path, size_t length) {
   sockaddr_un address{};
@@ -86,8 +80,9 @@ Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_s
   if (result == kOk) {
     // Before the thread is there, which mutes the session when the agent has gone.
     kinds_.store(config_.kinds, std::memory_order_relaxed);
-    const uint32_t allowed = at_start ? kAllowedAtStartLow : kAllowedAfterAttachLow;
-    result = CallSlot(info_, kSetEventMask2, config_.events_low & allowed, config_.events_high & kAllowedHigh);
+    const uint32_t low = config_.events_low & (at_start ? kAllowedAtStartLow : kAllowedAfterAttachLow);
+    every_object_ = (low & kEveryObjectLow) != 0;
+    result = CallSlot(info_, kSetEventMask2, low, config_.events_high & kAllowedHigh);
   }
   attaching_.store(!at_start);
   if (Succeeded(result) && !StartThread()) result = kFailed;
@@ -95,6 +90,7 @@ Hresult Session::Begin(void* unknown, const char* path, size_t length, bool at_s
     Discard();
     return result;
   }
+  ring_.SayThatItRuns();
   return kOk;
 }
 
@@ -158,6 +154,12 @@ void Session::LetGoOfAgent() {
   // A callback that is under way may still write, so something has to be there. Where this fails, the ring is.
   static_cast<void>(mmap(memory_, config_.ring_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+  CloseSocket();
+}
+
+void Session::CloseSocket() {
+  // A child that was forked has it, too.
+  shutdown(socket_, SHUT_RDWR);
   close(socket_);
   socket_ = -1;
 }
@@ -193,12 +195,7 @@ void Session::Discard() {
   ring_.Close();
   if (memory_ != nullptr) munmap(memory_, config_.ring_bytes);
   memory_ = nullptr;
-  if (socket_ >= 0) {
-    // A child that was forked has it, too.
-    shutdown(socket_, SHUT_RDWR);
-    close(socket_);
-  }
-  socket_ = -1;
+  if (socket_ >= 0) CloseSocket();
   if (info_ != nullptr) CallSlot(info_, kRelease);
   info_ = nullptr;
 }

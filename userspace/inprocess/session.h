@@ -41,6 +41,8 @@ class Session {
   bool Wants(InprocessKind kind) const {
     return (kinds_.load(std::memory_order_relaxed) & InprocessKindBit(kind)) != 0;
   }
+  // Whether each object was asked for, and not the large ones only.
+  bool WantsEveryObject() const { return every_object_; }
   // With the time and the thread of now.
   void Send(InprocessMessage& message);
   // Methods without their maps.
@@ -58,6 +60,7 @@ class Session {
   bool Detach();
   // Gives the ring's memory and the connection back. The library stays.
   void LetGoOfAgent();
+  void CloseSocket();
   void Discard();
 
   void* info_ = nullptr;
@@ -70,6 +73,7 @@ class Session {
   std::atomic<bool> attaching_{false};
   pthread_t thread_{};
   bool has_thread_ = false;
+  bool every_object_ = false;  // set before the runtime calls
 };
 
 }  // namespace clrsampler

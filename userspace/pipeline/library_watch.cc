@@ -12,6 +12,7 @@
 #include "clr/inprocess/library_session.h"
 #include "clr/inprocess/library_socket.h"
 #include "clr/inprocess/shared_ring.h"
+#include "clr/jit_files.h"
 #include "formats/inprocess/record_order.h"
 #include "formats/proc/environ_text.h"
 #include "os/clock.h"
@@ -79,18 +80,38 @@ absl::StatusOr<LibrarySession> Begin(const LibraryWatchOptions& options, SharedR
   return Attach(options, target, files, std::move(ring));
 }
 
+// How far the clock of a process is ahead of ours.
+uint64_t ClockLeadOf(uint32_t pid, FileBroker* files) {
+  const auto offset = [&](uint32_t of) {
+    return static_cast<uint64_t>(MonotonicOffsetOf(TargetFiles(kProcRoot, of, nullptr, files)));
+  };
+  return offset(pid) - offset(static_cast<uint32_t>(getpid()));
+}
+
 // Until the session is over.
-void Run(LibrarySession& session, RecordOrder& order, StopEvents& stop, uint64_t duration_ns,
+void Run(LibrarySession& session, RecordOrder& order, StopEvents& stop, const LibraryWatchOptions& options,
          absl::FunctionRef<void(uint32_t)> began) {
   const SystemClock clock;
   std::optional<MonotonicTime> end;
+  bool met = false;
+  const auto meet = [&] {
+    if (met || session.tgid() == 0) return;
+    met = true;
+    order.SetClockLead(ClockLeadOf(session.tgid(), options.files));
+    if (absl::IsNotFound(stop.WatchProcess(session.tgid()))) session.ProcessEnded();
+  };
   while (!session.over()) {
     stop.Wait(kPollMs);
+    meet();
+    if (stop.targets_gone()) session.ProcessEnded();
     const MonotonicTime now = clock.Now();
-    session.Step(now, [&](LibraryRecord record) { order.Add(std::move(record)); });
+    session.Step(now, [&](LibraryRecord record) {
+      meet();
+      order.Add(std::move(record));
+    });
     order.GiveOut(now.ns);
     if (session.began() && !session.over() && !end.has_value()) {
-      end = duration_ns == 0 ? MonotonicTime::Max() : MonotonicTime{now.ns + duration_ns};
+      end = options.duration_ns == 0 ? MonotonicTime::Max() : MonotonicTime{now.ns + options.duration_ns};
       began(session.tgid());
     }
     if (stop.signalled() || (end.has_value() && now >= *end)) session.Stop(now);
@@ -118,9 +139,9 @@ absl::StatusOr<LibraryWatchResult> WatchLibrary(const LibraryWatchOptions& optio
   ASSIGN_OR_RETURN(SharedRing ring, SharedRing::Create(options.ring_bytes));
   ASSIGN_OR_RETURN(LibrarySession session, Begin(options, std::move(ring)));
   RecordOrder order(std::move(receiver));
-  Run(session, order, stop, options.duration_ns, began);
+  Run(session, order, stop, options, began);
   if (!session.status().ok()) return ExplainDiagnostics(session.status(), session.tgid());
-  return LibraryWatchResult{session.lost(), session.left_out(), session.stayed()};
+  return LibraryWatchResult{session.lost(), session.left_out(), session.unread_bytes(), session.stayed()};
 }
 
 }  // namespace clrsampler

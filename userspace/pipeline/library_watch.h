@@ -25,9 +25,10 @@ struct LibraryWatchOptions {
 };
 
 struct LibraryWatchResult {
-  uint64_t lost = 0;      // records that had no room in the ring
-  uint64_t left_out = 0;  // methods without their maps, since a module was unloaded meanwhile
-  bool stayed = false;    // the runtime has not unloaded the library, which sends nothing any more
+  uint64_t lost = 0;          // records that had no room in the ring
+  uint64_t left_out = 0;      // methods without their maps, since a module was unloaded meanwhile
+  uint64_t unread_bytes = 0;  // of records behind one that the process began and never finished
+  bool stayed = false;        // the runtime has not unloaded the library, which sends nothing any more
 };
 
 // libclrsampler_profiler.so beside this program, as after a build, or in ../lib/clrsampler, as after an installation.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -122,14 +123,22 @@ Hresult LibraryHost::MeetAgent(uint64_t kinds, absl::FunctionRef<Hresult(const s
   if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return kFailed;
   // The kernel keeps the user who listens.
   const uid_t user = geteuid();
-  const bool listens = seteuid(agent_user) == 0 && listen(listener.get(), 1) == 0;
-  if (seteuid(user) != 0 || !listens) return kFailed;
+  const bool other = agent_user != user;
+  const bool listens = (!other || seteuid(agent_user) == 0) && listen(listener.get(), 1) == 0;
+  if ((other && seteuid(user) != 0) || !listens) return kFailed;
   const InprocessConfig config{kInprocessMagic, ring_->memory().size(), kinds, wanted_mask, 0};
   std::thread agent([&] { connection_ = AcceptAndHandOver(listener.get(), *ring_, config, descriptors); });
   const Hresult result = call(path);
   agent.join();
   std::filesystem::remove_all(folder);
   return result;
+}
+
+bool LibraryHost::StopAgent() {
+  const timeval patience{20, 0};
+  setsockopt(connection_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  char ignored = 0;
+  return shutdown(connection_.get(), SHUT_WR) == 0 && recv(connection_.get(), &ignored, 1, 0) == 0;
 }
 
 std::vector<LibraryRecord> LibraryHost::Records() {

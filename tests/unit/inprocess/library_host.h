@@ -65,6 +65,8 @@ class LibraryHost {
 
   // The agent goes; how, the library does not see.
   void CloseAgent() { connection_.reset(); }
+  // The agent asks for the end and waits for it; false: it does not come in 20 s.
+  bool StopAgent();
   std::vector<LibraryRecord> Records();
   uint64_t left_out() const { return reader_->left_out(); }
 

@@ -55,6 +55,7 @@ class NamesTest : public testing::Test {
     host_.info().Set(kGetClassIDInfo2, ClassInfo);
     host_.info().Set(kIsArrayClass, IsArray);
     ASSERT_EQ(host_.Attach(InprocessKindBit(InprocessKind::kModuleLoadFinished) |
+                           InprocessKindBit(InprocessKind::kDynamicMethodJitStarted) |
                            InprocessKindBit(InprocessKind::kDynamicMethodJitFinished) |
                            InprocessKindBit(InprocessKind::kClassLoadFinished)),
               kOk);
@@ -99,10 +100,22 @@ TEST_F(NamesTest, TheAssemblyOfALongPathIsKnown) {
   EXPECT_EQ(records[0].values[2], 77u);
 }
 
-TEST_F(NamesTest, DynamicMethodsAreWholeOrHaveTheirBegin) {
+TEST_F(NamesTest, DynamicMethodsAreWholeOrHaveBothEnds) {
   EXPECT_EQ(DynamicMethodOf(u"Fresh"), "Fresh");
   EXPECT_EQ(DynamicMethodOf(std::u16string(512, u'm')), std::string(512, 'm'));
-  EXPECT_EQ(DynamicMethodOf(u"Pay" + std::u16string(600, u'm')), "Pay" + std::string(508, 'm') + "\u2026");
+  EXPECT_EQ(DynamicMethodOf(u"Pay" + std::u16string(600, u'm')),
+            "Pay" + std::string(253, 'm') + "\u2026" + std::string(255, 'm'));
+}
+
+TEST_F(NamesTest, CompilationsOfDynamicMethodsBeginAndEnd) {
+  g_runtime_name = u"Fresh";
+  host_.Call(kDynamicMethodJITCompilationStarted, RuntimeId{5}, int32_t{0}, static_cast<const void*>(nullptr),
+             uint32_t{0});
+  const std::vector<LibraryRecord> records = host_.Records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].kind, InprocessKind::kDynamicMethodJitStarted);
+  EXPECT_EQ(records[0].values[0], 5u);
+  EXPECT_EQ(records[0].texts[1], "Fresh");
 }
 
 TEST_F(NamesTest, ArraysHaveTheirRanks) {

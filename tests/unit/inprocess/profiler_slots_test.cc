@@ -141,9 +141,9 @@ void ExpectListed(const Slots& ours, const std::string& file) {
 
 TEST(ProfilerSlotsTest, FunctionsOfTheRuntimeAreInTheirSlots) {
   ExpectListed({SLOT(GetClassFromObject), SLOT(IsArrayClass), SLOT(GetModuleMetaData), SLOT(GetAssemblyInfo),
-                SLOT(GetFunctionInfo2), SLOT(GetClassIDInfo2), SLOT(RequestProfilerDetach), SLOT(GetModuleInfo2),
-                SLOT(EnumJITedFunctions2), SLOT(GetObjectSize2), SLOT(SetEventMask2), SLOT(GetDynamicFunctionInfo),
-                SLOT(GetNativeCodeStartAddresses), SLOT(GetILToNativeMapping3)},
+                SLOT(GetFunctionInfo2), SLOT(GetClassIDInfo2), SLOT(GetObjectGeneration), SLOT(RequestProfilerDetach),
+                SLOT(GetModuleInfo2), SLOT(EnumJITedFunctions2), SLOT(GetObjectSize2), SLOT(SetEventMask2),
+                SLOT(GetDynamicFunctionInfo), SLOT(GetNativeCodeStartAddresses), SLOT(GetILToNativeMapping3)},
                "info_slots.txt");
   ExpectListed({SLOT(GetTypeDefProps), SLOT(GetMethodProps), SLOT(GetNestedClassProps)}, "metadata_slots.txt");
 }

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -104,6 +107,20 @@ TEST_F(SessionTest, ALibraryThatIsNotUnloadedGivesTheRingBack) {
   EXPECT_TRUE(host_.Records().empty());
 }
 
+TEST_F(SessionTest, ALibraryThatIsNotUnloadedEndsTheConnectionThoughAChildHasIt) {
+  host_.detach_answer = kFailed;
+  ASSERT_EQ(host_.Attach(kKinds), kOk);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  EXPECT_TRUE(host_.StopAgent());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 size_t OpenFiles() {
   const std::filesystem::directory_iterator files("/proc/self/fd");
   return static_cast<size_t>(std::distance(begin(files), end(files)));
@@ -138,6 +155,33 @@ TEST_F(SessionTest, AProgramThatStartsTellsNothingToOtherUsers) {
   EXPECT_EQ(host_.masks, 0);
   host_.agent_user = 0;
   EXPECT_EQ(host_.Start(kKinds), kOk);
+}
+
+// In a user namespace. How it ended: 0 as it should.
+enum Ended : int { kAsItShould, kNoNamespace, kTrustedAnybody, kTrustedNobody };
+
+Ended StartInAUserNamespace(LibraryHost& host, uid_t user) {
+  if (unshare(CLONE_NEWUSER) != 0) return kNoNamespace;
+  // Without a map each user has the number of this one.
+  host.agent_user = geteuid();
+  if (host.Start(kKinds) == kOk) return kTrustedAnybody;
+  std::ofstream map("/proc/self/uid_map");
+  map << "0 " << user << " 1" << std::flush;
+  if (!map) return kNoNamespace;
+  host.agent_user = 0;
+  return host.Start(kKinds) == kOk ? kAsItShould : kTrustedNobody;
+}
+
+TEST_F(SessionTest, AUserWithoutANumberInTheNamespaceIsNotOurs) {
+  const uid_t user = geteuid();
+  const pid_t child = fork();
+  if (child == 0) _exit(StartInAUserNamespace(host_, user));
+  ASSERT_GT(child, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoNamespace) GTEST_SKIP() << "needs user namespaces";
+  EXPECT_EQ(WEXITSTATUS(status), kAsItShould);
 }
 
 }  // namespace

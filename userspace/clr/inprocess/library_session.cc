@@ -45,6 +45,12 @@ absl::Status RefusalOf(uint32_t hresult) {
   }
 }
 
+absl::Status NeverRan(uint32_t tgid) {
+  return WithHint(
+      absl::FailedPreconditionError(absl::StrCat("the library in process ", tgid, " has left before it ran")),
+      "give the program room for the ring's memory (ulimit -v, --buffer), and the library of this version");
+}
+
 }  // namespace
 
 absl::StatusOr<LibrarySession> LibrarySession::Start(UniqueFd connected, uint32_t tgid, uint64_t kinds,
@@ -109,7 +115,7 @@ absl::Status LibrarySession::HandOver(int connection) const {
 void LibrarySession::Load(MonotonicTime now) {
   if (!library_.valid()) Accept();
   if (awaits()) {
-    if (library_.valid()) state_ = State::kRunning;
+    if (library_.valid() && reader_.ran()) state_ = State::kRunning;
     return;
   }
   if (!attach_->Step(now)) return;
@@ -126,6 +132,7 @@ void LibrarySession::Load(MonotonicTime now) {
 }
 
 bool LibrarySession::LibraryLeft() const {
+  if (process_ended_) return true;
   char ignored = 0;
   const ssize_t got = recv(library_.get(), &ignored, 1, MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
@@ -136,11 +143,12 @@ bool LibrarySession::Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecor
   if (state_ == State::kLoading) Load(now);
   if (over()) return true;
   // This is asked before the ring is emptied. So the records that the process wrote before it left are taken then.
-  const bool left = state_ != State::kLoading && LibraryLeft();
-  const size_t most = left ? ring_.memory().size() / sizeof(InprocessRecord) : kStepRecords;
+  const bool left = library_.valid() && (awaits() || state_ != State::kLoading) && LibraryLeft();
+  const bool too_late = state_ == State::kLeaving && now >= end_by_;
+  const size_t most = left || too_late ? ring_.memory().size() / sizeof(InprocessRecord) : kStepRecords;
   if (absl::Status drained = reader_.Drain(most, take); !drained.ok()) return End(std::move(drained));
-  if (left) return End(absl::OkStatus());
-  if (state_ == State::kLeaving && now >= end_by_) {
+  if (left) return End(reader_.ran() ? absl::OkStatus() : NeverRan(tgid_));
+  if (too_late) {
     stayed_ = true;
     return End(absl::OkStatus());
   }
@@ -148,8 +156,9 @@ bool LibrarySession::Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecor
 }
 
 void LibrarySession::Stop(MonotonicTime now) {
-  if (state_ == State::kLoading && awaits()) End(absl::OkStatus());
-  if (state_ != State::kRunning) return;
+  if (state_ == State::kLoading && awaits() && !library_.valid()) End(absl::OkStatus());
+  const bool may_run = state_ == State::kRunning || (state_ == State::kLoading && awaits());
+  if (!may_run) return;
   state_ = State::kLeaving;
   end_by_ = {now.ns + kPatienceNs};
   shutdown(library_.get(), SHUT_WR);

@@ -42,6 +42,9 @@ class LibrarySession {
   // Does what is possible now. True once the session is over: status() says how.
   bool Step(MonotonicTime now, absl::FunctionRef<void(LibraryRecord)> take);
 
+  // The process has ended, even if a child that it forked has its end of the connection.
+  void ProcessEnded() { process_ended_ = true; }
+
   // Lets the library go. Step goes on until the runtime has unloaded it. Where no program has come yet, it is over.
   void Stop(MonotonicTime now);
 
@@ -52,12 +55,14 @@ class LibrarySession {
   // To be watched for reading; -1: nothing yet.
   int fd() const { return library_.get(); }
   // Ok: the library is gone, or the process. DeadlineExceeded; what the runtime refused; DataLoss: no library writes
-  // such records.
+  // such records. FailedPrecondition: it has left before it ran.
   const absl::Status& status() const { return status_; }
   // Records that the library had no room for.
   uint64_t lost() const { return reader_.lost(); }
   // Methods whose maps it left out, since a module was unloaded meanwhile.
   uint64_t left_out() const { return reader_.left_out(); }
+  // Once it is over: bytes of records behind one that the process began and never finished.
+  uint64_t unread_bytes() const { return reader_.unread_bytes(); }
   // The library did not leave in time; it sends nothing any more.
   bool stayed() const { return stayed_; }
 
@@ -87,6 +92,7 @@ class LibrarySession {
   State state_ = State::kLoading;
   MonotonicTime end_by_ = MonotonicTime::Max();
   bool stayed_ = false;
+  bool process_ended_ = false;
   absl::Status status_;
 };
 

@@ -66,6 +66,7 @@ constexpr Row kRows[] = {
     {Kind::kClassUnloadStarted, "ClassUnloadStarted", kClasses, 0, false, kOfType, {"type"}},
     {Kind::kJitCompilationStarted, "JITCompilationStarted", kCompilations, 0, true, kOfMethod, kMethodTexts},
     {Kind::kJitCompilationFinished, "JITCompilationFinished", kCompilations, 0, true, kOfMethod, kMethodTexts},
+    {Kind::kDynamicMethodJitStarted, "JITCompilationStarted", kCompilations, 0, true, kOfMethod, kMethodTexts, true},
     {Kind::kDynamicMethodJitFinished, "JITCompilationFinished", kCompilations, 0, true, kOfMethod, kMethodTexts, true},
     {Kind::kDynamicMethodUnloaded, "FunctionUnloadStarted", 0, kHighDynamicUnloads, true, kOfMethod, {}, true},
     {Kind::kFunctionUnloadStarted, "FunctionUnloadStarted", kFunctionUnloads, 0, true, kOfMethod, kMethodTexts},

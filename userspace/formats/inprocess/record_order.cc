@@ -14,6 +14,7 @@ size_t BytesOf(const LibraryRecord& record) {
 }  // namespace
 
 void RecordOrder::Add(LibraryRecord record) {
+  record.time_ns -= clock_lead_ns_;
   held_bytes_ += BytesOf(record);
   held_.push_back(std::move(record));
   if (held_bytes_ <= kMostHeldBytes) return;

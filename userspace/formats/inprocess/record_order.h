@@ -24,6 +24,8 @@ class RecordOrder {
 
   explicit RecordOrder(Receiver receiver) : receiver_(std::move(receiver)) {}
 
+  // How far the process's clock is ahead of ours: it may live in a time namespace. Records get our times.
+  void SetClockLead(uint64_t lead_ns) { clock_lead_ns_ = lead_ns; }
   void Add(LibraryRecord record);
   // Gives out what is older than kHoldNs. A time in the far future is as good as none, and does not
   // stay.
@@ -38,6 +40,7 @@ class RecordOrder {
   Receiver receiver_;
   std::vector<LibraryRecord> held_;
   size_t held_bytes_ = 0;
+  uint64_t clock_lead_ns_ = 0;  // modulo 2^64
 };
 
 }  // namespace clrsampler

@@ -1,5 +1,6 @@
 #include "formats/inprocess/ring_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -130,8 +131,15 @@ absl::Status InprocessRingReader::Drain(size_t most, absl::FunctionRef<void(Libr
   return absl::OkStatus();
 }
 
+bool InprocessRingReader::ran() const { return header().runs.load(std::memory_order_relaxed) != 0; }
+
 uint64_t InprocessRingReader::lost() const { return header().lost.load(std::memory_order_relaxed); }
 
 uint64_t InprocessRingReader::left_out() const { return header().left_out.load(std::memory_order_relaxed); }
+
+uint64_t InprocessRingReader::unread_bytes() const {
+  const uint64_t reserved = header().reserved.load(std::memory_order_relaxed);
+  return reserved > taken_ ? std::min(reserved - taken_, capacity_) : 0;
+}
 
 }  // namespace clrsampler

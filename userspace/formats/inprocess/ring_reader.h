@@ -42,11 +42,16 @@ class InprocessRingReader {
   // final: something else than the library writes there.
   absl::Status Drain(size_t most, absl::FunctionRef<void(LibraryRecord)> take);
 
+  // Whether the library runs or ran, as the target says.
+  bool ran() const;
   // Records that the library had no room for, as the target says.
   uint64_t lost() const;
   // Methods whose maps it left out, as the target says.
   uint64_t left_out() const;
   uint64_t taken_bytes() const { return taken_; }
+  // Bytes that are reserved and not taken out, as the target says; at most the capacity. Once the library has gone they
+  // are records that can't be read: they lie behind one that was never finished, whose text may look like a record.
+  uint64_t unread_bytes() const;
 
  private:
   explicit InprocessRingReader(std::span<std::byte> memory);

@@ -1,6 +1,7 @@
 #include "clr/inprocess/library_session.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "clrsampler/inprocess_ring.h"
+#include "inprocess/ring_writer.h"
 #include "os/fd_message.h"
 
 namespace clrsampler {
@@ -50,6 +52,20 @@ class LibrarySocketTest : public testing::Test {
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     return connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   }
+  // As the library does that has got its ring. False: nothing came.
+  static bool Run(const UniqueFd& program) {
+    char buffer[256];
+    const std::optional<FdMessage> config = ReceiveFdMessage(program.get(), buffer);
+    if (!config.has_value() || config->bytes.size() != sizeof(InprocessConfig) || !config->fd.valid()) return false;
+    const size_t bytes = kInprocessHeaderBytes + kMinInprocessCapacity;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, config->fd.get(), 0);
+    if (memory == MAP_FAILED) return false;
+    InprocessRingWriter writer;
+    const bool opened = writer.Open(memory, bytes);
+    writer.SayThatItRuns();
+    munmap(memory, bytes);
+    return opened;
+  }
   bool Step() {
     return session_->Step(kSoon, [](LibraryRecord) {});
   }
@@ -66,15 +82,14 @@ TEST_F(LibrarySocketTest, TheFirstProgramGetsTheRingAndOthersDoNotWait) {
   ASSERT_EQ(Connect(program), 0);
   ASSERT_EQ(Connect(early_child), 0);
   EXPECT_FALSE(Step());
-  EXPECT_TRUE(session_->began());
   EXPECT_EQ(session_->tgid(), static_cast<uint32_t>(getpid()));
-  char buffer[256];
-  const std::optional<FdMessage> config = ReceiveFdMessage(program.get(), buffer);
-  ASSERT_TRUE(config.has_value());
-  EXPECT_EQ(config->bytes.size(), sizeof(InprocessConfig));
-  EXPECT_TRUE(config->fd.valid());
+  EXPECT_FALSE(session_->began());
+  ASSERT_TRUE(Run(program));
+  EXPECT_FALSE(Step());
+  EXPECT_TRUE(session_->began());
 
   EXPECT_EQ(Connect(late_child), ENOENT);
+  char buffer[256];
   const ssize_t got = recv(early_child.get(), buffer, sizeof buffer, 0);
   EXPECT_TRUE(got == 0 || errno == ECONNRESET) << "it hears at once that nothing comes: " << strerror(errno);
   program.reset();
@@ -91,6 +106,56 @@ TEST_F(LibrarySocketTest, AnotherAgentMayListenThereThen) {
   ASSERT_TRUE(another.ok()) << another.status();
   session_.reset();
   EXPECT_TRUE(fs::exists(path_)) << "the end of the first one leaves it alone";
+}
+
+TEST_F(LibrarySocketTest, ALibraryThatRefusesIsAnError) {
+  Await();
+  UniqueFd program;
+  ASSERT_EQ(Connect(program), 0);
+  EXPECT_FALSE(Step());
+  program.reset();
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(absl::IsFailedPrecondition(session_->status())) << session_->status();
+}
+
+TEST_F(LibrarySocketTest, ALibraryThatRanAndLeftBetweenTwoStepsIsNone) {
+  Await();
+  UniqueFd program;
+  ASSERT_EQ(Connect(program), 0);
+  EXPECT_FALSE(Step());
+  ASSERT_TRUE(Run(program));
+  program.reset();
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(session_->status().ok()) << session_->status();
+}
+
+TEST_F(LibrarySocketTest, AStopWhileTheLibraryBeginsWaitsForIt) {
+  Await();
+  UniqueFd program;
+  ASSERT_EQ(Connect(program), 0);
+  EXPECT_FALSE(Step());
+  session_->Stop(kSoon);
+  EXPECT_FALSE(session_->over());
+  ASSERT_TRUE(Run(program));
+  EXPECT_FALSE(Step());
+  program.reset();
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(session_->status().ok()) << session_->status();
+  EXPECT_FALSE(session_->stayed());
+}
+
+TEST_F(LibrarySocketTest, TheEndOfTheProcessIsTheEndThoughAChildHasTheConnection) {
+  Await();
+  UniqueFd program;
+  ASSERT_EQ(Connect(program), 0);
+  EXPECT_FALSE(Step());
+  ASSERT_TRUE(Run(program));
+  const UniqueFd of_child(dup(program.get()));
+  program.reset();
+  EXPECT_FALSE(Step());
+  session_->ProcessEnded();
+  EXPECT_TRUE(Step());
+  EXPECT_TRUE(session_->status().ok()) << session_->status();
 }
 
 TEST_F(LibrarySocketTest, NothingIsLeftWhereNoProgramCame) {

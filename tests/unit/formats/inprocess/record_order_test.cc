@@ -30,6 +30,20 @@ TEST_F(RecordOrderTest, OlderOnesComeFirst) {
   EXPECT_THAT(times_, ElementsAre(10, 20, 30));
 }
 
+TEST_F(RecordOrderTest, TheClockOfATimeNamespaceIsOurs) {
+  constexpr uint64_t kLead = 100'000'000'000'000;
+  order_.SetClockLead(kLead);
+  for (const uint64_t time : {kNow - 1, uint64_t{10}, kNow - 2}) Add(kLead + time);
+  order_.GiveOut(kNow);
+  EXPECT_THAT(times_, ElementsAre(10)) << "the newest wait";
+  order_.Finish();
+  EXPECT_THAT(times_, ElementsAre(10, kNow - 2, kNow - 1));
+  order_.SetClockLead(~uint64_t{4});
+  Add(10);
+  order_.Finish();
+  EXPECT_EQ(times_.back(), 15u) << "a clock that is behind ours";
+}
+
 TEST_F(RecordOrderTest, TheNewestWaitForThoseOfOtherThreads) {
   Add(kNow + 3);  // the clock was read before the ring
   Add(kNow - 5);

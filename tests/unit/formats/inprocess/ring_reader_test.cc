@@ -222,6 +222,28 @@ TEST_F(RingTest, WhatTheTargetDoesToTheHeaderChangesNothing) {
   EXPECT_EQ(header->returned, kShortest);
 }
 
+TEST_F(RingTest, ARecordThatIsNeverFinishedAndThoseBehindItAreCountedInBytes) {
+  writer_.Write(Message(1));
+  writer_.Write(Message(2));
+  writer_.Write(Message(3));
+  memory_.word(kShortest) = 0;  // the thread of the second one has died before it was there
+  EXPECT_EQ(Drain().size(), 1u);
+  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_EQ(reader_.unread_bytes(), 2 * kShortest);
+}
+
+TEST_F(RingTest, NoMoreIsUnreadThanTheRingHolds) {
+  auto* header = reinterpret_cast<InprocessRingHeader*>(memory_.bytes().data());
+  EXPECT_EQ(reader_.unread_bytes(), 0u);
+  writer_.Write(Message(1));
+  EXPECT_EQ(Drain().size(), 1u);
+  EXPECT_EQ(reader_.unread_bytes(), 0u);
+  header->reserved = ~uint64_t{0};
+  EXPECT_EQ(reader_.unread_bytes(), kMinInprocessCapacity);
+  header->reserved = 0;
+  EXPECT_EQ(reader_.unread_bytes(), 0u);
+}
+
 TEST(InprocessRingTest, OnlySizesOfARingMakeOne) {
   RingMemory memory;
   EXPECT_TRUE(InprocessRingReader::Create(memory.bytes()).ok());
