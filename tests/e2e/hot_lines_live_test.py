@@ -97,16 +97,20 @@ class HotLinesTest(harness.LiveTest):
 
     def record(self, target, folder):
         """Our samples, by (kind's method in the runtime's notation, tier, line), and the addresses that perf finds at the same time."""
-        ours, theirs = (os.path.join(folder, name) for name in ("ours.json", "perf.data"))
-        perf = subprocess.Popen(["perf", "record", "-q", "-F", str(FREQUENCY), "-e", "cpu-clock", "-p", str(target.host_pid), "-o", theirs],
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ours, theirs, said = (os.path.join(folder, name) for name in ("ours.json", "perf.data", "perf.err"))
+        with open(said, "wb") as err:
+            perf = subprocess.Popen(["perf", "record", "-q", "-F", str(FREQUENCY), "-e", "cpu-clock", "-p", str(target.host_pid), "-o", theirs],
+                                    stdout=subprocess.DEVNULL, stderr=err)
         agent = harness.Agent(("--pid", str(target.host_pid), "--frequency", str(FREQUENCY), "--lines", "--quiet", "-o", ours), output=False)
         target.use_cpu(CPU_SECONDS)
         agent.interrupt()
         perf.send_signal(signal.SIGINT)
         self.assertEqual(agent.finish(120).status, 0)
         perf.wait(120)
-        text = subprocess.run(["perf", "script", "-i", theirs, "-F", "ip"], capture_output=True, text=True, timeout=180).stdout
+        script = subprocess.run(["perf", "script", "-i", theirs, "-F", "ip"], capture_output=True, text=True, timeout=180)
+        text = script.stdout
+        with open(said, encoding="utf-8", errors="replace") as err:
+            self.assertNotEqual(text, "", f"perf record: status {perf.returncode}: {err.read()}; perf script: {script.stderr}")
         with open(ours, encoding="utf-8") as file:
             return self.leaves(json.load(file)), [int(line, 16) for line in text.split()]
 
