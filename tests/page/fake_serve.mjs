@@ -200,7 +200,7 @@ export class FakeServe {
       series.push({label: '[others]', pid: null, container: '', dotnet: false, ...Object.fromEntries(['cores', 'pause_ms', 'suspend_ms', 'jit_ms', 'alloc_bytes', 'wait_ms'].map((field) => [field, sum(field)]))});
     }
     const longest = pauses.sort((a, b) => b.pause_ms - a.pause_ms).slice(0, this.options.mostPauses ?? 200).sort((a, b) => a.t - b.t);
-    return {begin, step_ms: step, steps, covered, series, states: this.options.noWaits ? [] : states, pauses: longest};
+    return {begin, step_ms: step, steps, covered, covered_ms: covered.map((is) => (is ? step : 0)), series, states: this.options.noWaits ? [] : states, pauses: longest};
   }
 
   /** Two threads for each process; those of .NET collect garbage now and then, and wait. */

@@ -140,7 +140,7 @@ test('a question beyond the budget is asked again when the server says so', () =
 // --- the timeline --------------------------------------------------------------------------------------------------------
 
 const ANSWER = {
-  begin: 1000, step_ms: 500, steps: 4, covered: [true, true, false, true],
+  begin: 1000, step_ms: 500, steps: 4, covered_ms: [500, 500, 0, 500],
   series: [
     {label: 'a\u202e', pid: 1, container: 'x', dotnet: true, cores: [1, 2, 0, 3], pause_ms: [0, 50, 0, 0], suspend_ms: [0, 5, 0, 0], jit_ms: [10, 0, 0, 0], alloc_bytes: [2e6, 0, 0, 0]},
     {label: 'b', pid: 2, container: '', dotnet: false, cores: [0.5, 0.5, 0, 0.5]},
@@ -192,7 +192,7 @@ test('means are of what was recorded, in the measure\u2019s unit', () => {
 });
 
 test('what threads do is series of their own, from the bottom up', () => {
-  const answer = {begin: 0, step_ms: 500, steps: 2, series: [{label: 'a', pid: 1, wait_ms: [5500, 'x']}],
+  const answer = {begin: 0, step_ms: 500, steps: 2, covered_ms: [500, 500], series: [{label: 'a', pid: 1, wait_ms: [5500, 'x']}],
     states: [{state: 'idle', ms: [4000, 0]}, {state: 'something new', ms: [1, 1]}, {state: 'monitor', ms: [1500, 250]}, {state: 'running', ms: [500, 0]}]};
   const read = readTimeline(answer, 'process');
   const timeline = {...read, series: read.states};

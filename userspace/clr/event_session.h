@@ -2,10 +2,12 @@
 //
 // The runtime sends events as a stream of the form nettrace, ten times a second, from a thread of its own. While nobody
 // takes them it keeps what fits into the session's buffer and loses the rest; the program goes on.
-// 11.0 agrees before its threads know of the session: the first wait of 128 in 359 programs was missing that began 20
-// ms later, on a busy machine. A runtime serves one request at a time, so its answer to the next one proves that they
-// know. An end that takes all events is a request on a second connection, whose answer comes after the last event. When
-// this process dies, its connection closes, and the runtime ends the session at its next write.
+// 11.0 agrees before its threads know of the session. On a busy machine the first wait was missing in 128 of 359
+// programs, though it began 20 ms later. A runtime serves one request at a time, so its answer to the next one proves
+// that they know.
+//
+// An end that takes all events is a request on a second connection, whose answer comes after the last event. When this
+// process dies, its connection closes, and the runtime ends the session at its next write.
 //
 // A state machine stepped by one thread, like DiagnosticsExchange.
 #ifndef CLRSAMPLER_CLR_EVENT_SESSION_H_

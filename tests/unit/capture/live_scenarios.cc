@@ -839,29 +839,42 @@ class OnOneCpu {
   cpu_set_t before_{};
 };
 
+SamplerOptions OfAllocations(const ScenarioSetting& setting) {
+  SamplerOptions options = Filtered();
+  options.frequency_hz = setting.frequency;
+  options.allocation_hooks = true;
+  return options;
+}
+
+// Follows this process, in which each HookedCall is an allocation.
+struct AllocationProbe {
+  std::unique_ptr<Sampler> sampler;
+  UniqueFd probe;
+};
+absl::StatusOr<AllocationProbe> ProbeAllocations(const SamplerOptions& options) {
+  ASSIGN_OR_RETURN(const uint64_t offset, FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall)));
+  AllocationProbe made;
+  ASSIGN_OR_RETURN(made.sampler, Sampler::Create(options, ProbeFeatures()));
+  RETURN_IF_ERROR(made.sampler->Track(getpid()));
+  ASSIGN_OR_RETURN(made.probe,
+                   made.sampler->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, offset}, "/proc/self/exe"));
+  return made;
+}
+
 // Looks at the second of two bursts. The first one taught its CPU the pace of the second. Both are longer than a few
 // windows of that pace, which are 10 ms.
 absl::StatusOr<uint64_t> SentInASecondBurst(const SamplerOptions& options) {
   const OnOneCpu on_one_cpu;
   constexpr uint64_t kFirst = 40'000, kSecond = 100'000, kBytes = 110'000;
-  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
-  if (!offset.ok()) return offset.status();
-  auto sampler = Sampler::Create(options, ProbeFeatures());
-  if (!sampler.ok()) return sampler.status();
-  RETURN_IF_ERROR((*sampler)->Track(getpid()));
-  const absl::StatusOr<UniqueFd> probe =
-      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
-  if (!probe.ok()) return probe.status();
+  ASSIGN_OR_RETURN(const AllocationProbe probed, ProbeAllocations(options));
   for (uint64_t i = 0; i < kFirst; ++i) HookedCall(kBytes, 0, 0);
-  const uint64_t before = (*sampler)->counters().hook_sent;
+  const uint64_t before = probed.sampler->counters().hook_sent;
   for (uint64_t i = 0; i < kSecond; ++i) HookedCall(kBytes, 0, 0);
-  return (*sampler)->counters().hook_sent - before;
+  return probed.sampler->counters().hook_sent - before;
 }
 
 absl::Status AllocationsAreThinned(ScenarioSetting& setting) {
-  SamplerOptions options = Filtered();
-  options.frequency_hz = setting.frequency;
-  options.allocation_hooks = true;
+  SamplerOptions options = OfAllocations(setting);
   const absl::StatusOr<uint64_t> usual = SentInASecondBurst(options);
   if (!usual.ok()) return usual.status();
   options.allocation_thinning = 100;
@@ -877,17 +890,7 @@ absl::Status AllocationsOfOneLeaveOthersTheirStacks(ScenarioSetting& setting) {
   const OnOneCpu on_one_cpu;
   constexpr int kCalls = 120;
   constexpr uint64_t kClaim = uint64_t{1} << 40, kBytes = 110'000;
-  SamplerOptions options = Filtered();
-  options.frequency_hz = setting.frequency;
-  options.allocation_hooks = true;
-  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
-  if (!offset.ok()) return offset.status();
-  auto sampler = Sampler::Create(options, ProbeFeatures());
-  if (!sampler.ok()) return sampler.status();
-  RETURN_IF_ERROR((*sampler)->Track(getpid()));
-  const absl::StatusOr<UniqueFd> probe =
-      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
-  if (!probe.ok()) return probe.status();
+  ASSIGN_OR_RETURN(const AllocationProbe probed, ProbeAllocations(OfAllocations(setting)));
   for (int i = 0; i < kCalls; ++i) {
     HookedCall(kClaim, 3, 0);
     Sleep(0.011);  // the pace's window is over
@@ -896,7 +899,7 @@ absl::Status AllocationsOfOneLeaveOthersTheirStacks(ScenarioSetting& setting) {
   }
   int chosen = 0;
   double told = 0;
-  (*sampler)->Drain([&](std::span<const std::byte> record) {
+  probed.sampler->Drain([&](std::span<const std::byte> record) {
     wire_allocation allocation;
     if (record.size() < sizeof allocation) return;
     std::memcpy(&allocation, record.data(), sizeof allocation);
@@ -911,24 +914,14 @@ absl::Status AllocationsOfOneLeaveOthersTheirStacks(ScenarioSetting& setting) {
 }
 
 absl::Status AllocationsThatNoRecordToldAreRead(ScenarioSetting& setting) {
-  SamplerOptions options = Filtered();
-  options.frequency_hz = setting.frequency;
-  options.allocation_hooks = true;
-  const absl::StatusOr<uint64_t> offset = FileOffsetOf(reinterpret_cast<uint64_t>(&HookedCall));
-  if (!offset.ok()) return offset.status();
-  auto sampler = Sampler::Create(options, ProbeFeatures());
-  if (!sampler.ok()) return sampler.status();
-  RETURN_IF_ERROR((*sampler)->Track(getpid()));
-  const absl::StatusOr<UniqueFd> probe =
-      (*sampler)->AttachHook({WIRE_HOOK_ALLOCATED, HookForm::kPlain, *offset}, "/proc/self/exe");
-  if (!probe.ok()) return probe.status();
-  (*sampler)->ReadAllocationSum(getpid());
-  RETURN_IF_ERROR(Expect(DrainAllocations(**sampler, 0).records == 0, "a sum of nothing"));
+  ASSIGN_OR_RETURN(const AllocationProbe probed, ProbeAllocations(OfAllocations(setting)));
+  probed.sampler->ReadAllocationSum(getpid());
+  RETURN_IF_ERROR(Expect(DrainAllocations(*probed.sampler, 0).records == 0, "a sum of nothing"));
   constexpr uint64_t kCalls = 5000, kBytes = 110'000, kLargeHeap = 3;
   for (uint64_t i = 0; i < kCalls; ++i) HookedCall(kBytes, kLargeHeap, 0);
-  const uint64_t told = DrainAllocations(**sampler, 0).sum;
-  (*sampler)->ReadAllocationSum(getpid());
-  const uint64_t read = DrainAllocations(**sampler, 0).sum;
+  const uint64_t told = DrainAllocations(*probed.sampler, 0).sum;
+  probed.sampler->ReadAllocationSum(getpid());
+  const uint64_t read = DrainAllocations(*probed.sampler, 0).sum;
   setting.notes += absl::StrCat(" ", told, " bytes were told, ", read, " read");
   return Expect(std::max(told, read) == kCalls * kBytes, told, " bytes were told, ", read, " read");
 }

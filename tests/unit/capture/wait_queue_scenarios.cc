@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -148,6 +149,20 @@ class HeldCpu {
   std::thread waiting_, holding_;
 };
 
+// Where a thread has nowhere else to go, nothing is to be seen.
+bool HasOneCpu(ScenarioSetting& setting) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) > 1) return false;
+  setting.notes += " (not on one CPU)";
+  return true;
+}
+
+// A sampler of this process's waits, which has not begun.
+absl::StatusOr<std::unique_ptr<Sampler>> OfOwnWaits() {
+  ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Create(FollowingWaits(), ProbeFeatures()));
+  RETURN_IF_ERROR(sampler->Track(getpid()));
+  return sampler;
+}
+
 struct Round {
   uint64_t woken_ns, got_cpu_ns;
 };
@@ -199,13 +214,9 @@ absl::Status RoundsWereTold(const std::vector<Round>& rounds, const std::vector<
 }  // namespace
 
 absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting) {
-  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-    setting.notes += " (not on one CPU)";
-    return absl::OkStatus();
-  }
-  auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+  if (HasOneCpu(setting)) return absl::OkStatus();
+  auto sampler = OfOwnWaits();
   if (!sampler.ok()) return sampler.status();
-  RETURN_IF_ERROR((*sampler)->Track(getpid()));
   HeldCpu cpu;
   RETURN_IF_ERROR((*sampler)->Start());
   std::vector<Round> rounds;
@@ -242,13 +253,9 @@ absl::Status AThreadThatIsWokenSoonWaitsForItsCpu(ScenarioSetting& setting) {
 }
 
 absl::Status AThreadThatIsQueuedFromTheBeginningWantsACpu(ScenarioSetting& setting) {
-  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-    setting.notes += " (not on one CPU)";
-    return absl::OkStatus();
-  }
-  auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+  if (HasOneCpu(setting)) return absl::OkStatus();
+  auto sampler = OfOwnWaits();
   if (!sampler.ok()) return sampler.status();
-  RETURN_IF_ERROR((*sampler)->Track(getpid()));
   HeldCpu cpu;
   usleep(5'000);
   const uint64_t before = cpu.received();
@@ -280,9 +287,8 @@ absl::Status AThreadThatIsQueuedFromTheBeginningWantsACpu(ScenarioSetting& setti
 
 absl::Status ShortWaitsAreSummedUp(ScenarioSetting& setting) {
   constexpr int kWaits = 1000;
-  auto sampler = Sampler::Create(FollowingWaits(), ProbeFeatures());
+  auto sampler = OfOwnWaits();
   if (!sampler.ok()) return sampler.status();
-  RETURN_IF_ERROR((*sampler)->Track(getpid()));
   RETURN_IF_ERROR((*sampler)->Start());
   std::atomic<uint32_t> tid{0};
   OwnTimes own;

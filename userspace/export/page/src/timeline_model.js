@@ -51,11 +51,12 @@ export function readTimeline(answer, by) {
       ...Object.fromEntries(FIELDS.map((field) => [field, column(one[field])])),
     };
   });
+  const knownMs = column(answer.covered_ms);
   const pauses = (answer.pauses ?? []).filter(({t}) => Number.isFinite(t)).sort((a, b) => a.t - b.t);
   return {
     grid: {begin: answer.begin, step: answer.step_ms, steps},
-    covered: Uint8Array.from({length: steps}, (_, i) => (answer.covered?.[i] === false ? 0 : 1)),
-    knownMs: Float64Array.from({length: steps}, (_, i) => (answer.covered?.[i] === false ? 0 : numberOf(answer.covered_ms?.[i]) || answer.step_ms)),
+    covered: Uint8Array.from(knownMs, (ms) => (ms > 0 ? 1 : 0)),
+    knownMs,
     series,
     states: readStates(answer, column),
     pauses: pauses.map((pause) => Object.fromEntries(Object.entries(pause).map(([key, value]) => [key, harmless(value)]))),
