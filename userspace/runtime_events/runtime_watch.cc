@@ -78,6 +78,7 @@ uint32_t RuntimeWatch::NoteMissedAtArrival(const Process& process, HookPart part
   const uint32_t count = missed & ~WIRE_MISSED_RATE_LIMITED;
   const uint32_t before = known.arrived;
   const bool met_before = std::exchange(known.met, true);
+  known.last = part;
   if (before >= count) return left_out;  // events of two CPUs may cross
   known.arrived = count;
   // The kernel counts on through an exec. Hits missed before the first event may belong to the program before.
@@ -407,8 +408,10 @@ void RuntimeWatch::CountExceptionsBehindTheLast(ProcessKey key) {
   Missed* const known = missed_.Find(key);
   if (known == nullptr) return;
   uint32_t more = std::exchange(known->left_out[IndexOf(HookPart::kExceptions)], 0);
-  if (known->met && known->at_end > known->arrived)
+  // The kernel counts hits of all parts together. Those behind another part's event are most likely of that part.
+  if (known->met && known->last == HookPart::kExceptions && known->at_end > known->arrived) {
     more += known->at_end - std::exchange(known->arrived, known->at_end);
+  }
   if (more > 0) exceptions_.NoteNotSent(key, more);
 }
 

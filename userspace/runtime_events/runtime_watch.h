@@ -156,6 +156,7 @@ class RuntimeWatch {
     // That came and were left out, since the last event of the part.
     std::array<uint32_t, kHookParts.size()> left_out{};
     bool met = false;  // an event of it has come
+    HookPart last{};   // of that event
   };
 
   // By wire_runtime_event::missed: where others are missing before an event, what was under way has ended at a time

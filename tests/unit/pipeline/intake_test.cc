@@ -410,6 +410,21 @@ TEST_F(IntakeOfExceptionsTest, ThoseThatTheKernelDidNotSendCountUpToTheEndOfTheR
   EXPECT_EQ(Count("estimated"), 12u);
 }
 
+TEST_F(IntakeOfExceptionsTest, HitsBehindACompilationAreNoExceptions) {
+  WatchExceptions(EventBudget());
+  Throw(1);
+  wire_compiled compiled{};
+  compiled.header = {sizeof compiled, WIRE_COMPILED, 0, 2};
+  compiled.tgid = compiled.tid = static_cast<uint32_t>(getpid());
+  capture_->records.emplace_back(reinterpret_cast<const char*>(&compiled), sizeof compiled);
+  HandleAll();
+  capture_->hits_missed = 5000;
+  parts_.hooks->StopsSampling();
+  parts_.hooks->Finish();
+  EXPECT_EQ(Count("not_sent"), 0u);
+  EXPECT_EQ(Count("estimated"), 1u);
+}
+
 TEST_F(IntakeOfExceptionsTest, ThoseBehindTheLastEventCountAtTheEndOfTheProcess) {
   WatchExceptions(EventBudget(1, 4));
   for (uint64_t time = 1; time <= 6; ++time) Throw(time);
